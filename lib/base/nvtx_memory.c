@@ -189,9 +189,8 @@ void rmm__nvtx_memory_log(void)
     }
     if (!is_loaded) {
         rmm__log_warn(
-            "NVTX_INJECTION64_PATH '%s' cannot be loaded, so the blocks of pools are "
-            "not "
-            "annotated: %s",
+            "NVTX_INJECTION64_PATH '%s' cannot be loaded, so the blocks of pools "
+            "are not annotated: %s",
             path, refusal);
     } else if (refusal[0] != '\0') { /* usual: a profiler wants ranges only */
         rmm__log_info(

@@ -420,8 +420,8 @@ static bool open_shared_locked(const char *driver, char warning[WARNING_BYTES])
     if (!rmm__runtime_dir(rmm__publisher.directory, reason, sizeof(reason))) {
         snprintf(
             warning, WARNING_BYTES,
-            "/rmm will not show this process: %s; correct this, or set RMM_PUBLISH to "
-            "0",
+            "/rmm will not show this process: %s; correct this, "
+            "or set RMM_PUBLISH to 0",
             reason);
         return false;
     }

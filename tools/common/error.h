@@ -15,4 +15,10 @@ extern const char *const tool_name;
  * other control character and what is no UTF-8. */
 void tool_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* An argument as such a line names it: quotes stand for an empty one. */
+static inline const char *tool_shown(const char *argument)
+{
+    return argument[0] != '\0' ? argument : "\"\"";
+}
+
 #endif /* RMM_TOOLS_COMMON_ERROR_H */

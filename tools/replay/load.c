@@ -117,7 +117,7 @@ bool load_log(const char *path, bool strict, plan_t *plan, load_counts_t *counts
     case LOG_FILE_STOPPED:
         return stopped(&loading);
     case LOG_FILE_FAILED:
-        tool_error("cannot read %s: %s", path[0] != '\0' ? path : "\"\"", error);
+        tool_error("cannot read %s: %s", tool_shown(path), error);
         return false;
     case LOG_FILE_OK:
         break;

@@ -140,9 +140,8 @@ static log_file_result_t read_all(reading_t *reading, const log_sink_t *sink)
     if (reading->length > 1 && reading->chunk[0] == '\x80' && reading->chunk[1] < 6) {
         snprintf(
             reading->error, LOG_FILE_ERROR_MAX,
-            "a pickle is not read, because it can contain code: write the snapshot as "
-            "JSON "
-            "(see rmm-replay(1))");
+            "a pickle is not read, because it can contain code: write the snapshot "
+            "as JSON (see rmm-replay(1))");
         return LOG_FILE_FAILED;
     }
     return snapshot_begins(reading->chunk, reading->length)

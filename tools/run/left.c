@@ -92,16 +92,14 @@ static void say_missing(run_left_t *left)
     if (left->segment[0] == '\0' && left->other_pid != 0) {
         snprintf(
             left->missing, sizeof(left->missing),
-            "the program left no segment, but process %d did: if that is a child of "
-            "the "
-            "program, start it with rmm-run itself",
+            "the program left no segment, but process %d did: if that is a child "
+            "of the program, start it with rmm-run itself",
             (int)left->other_pid);
     } else if (left->segment[0] == '\0') {
         snprintf(
             left->missing, sizeof(left->missing),
-            "the program left no segment: it allocated no GPU memory, or does not "
-            "publish "
-            "its statistics");
+            "the program left no segment: it allocated no GPU memory, or does "
+            "not publish its statistics");
     } else if (left->diag.fd < 0) {
         snprintf(
             left->missing, sizeof(left->missing),

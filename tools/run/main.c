@@ -211,8 +211,7 @@ static bool set_environment(const run_options_t *options)
 
 static int cannot_run(const char *program, int error)
 {
-    tool_error(
-        "cannot run %s: %s", program[0] != '\0' ? program : "\"\"", strerror(error));
+    tool_error("cannot run %s: %s", tool_shown(program), strerror(error));
     return error == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
 }
 
@@ -443,10 +442,9 @@ int main(int argc, char **argv)
     }
     if (run_is_privileged(argv[1])) {
         tool_error(
-            "%s runs with more privileges than its caller (set-user-ID, set-group-ID "
-            "or "
-            "capabilities): it loads no library from the environment, so it cannot be "
-            "diagnosed",
+            "%s runs with more privileges than its caller (set-user-ID, "
+            "set-group-ID or capabilities): it loads no library from the environment, "
+            "so it cannot be diagnosed",
             argv[1]);
         return EXIT_OWN_FAILURE;
     }
