@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Counts the threads that a case starts. The program's own pthread_create() is found before that
- * of libc, also by libraries. The count is shared with forked children.
+ * of libc, also by libraries; threads of a library, as of a CUDA driver, do not count. The count
+ * is shared with forked children.
  */
 #include "harness/thread_cases.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -84,6 +86,14 @@ void thread_cases_watch(struct CMUnitTest *tests, size_t count, const bool *is_t
 }
 
 #ifndef __SANITIZE_THREAD__
+static bool is_of_this_program(void *(*body)(void *))
+{
+    extern const char __executable_start[], etext[]; /* of the linker */
+
+    return (uintptr_t)body >= (uintptr_t)__executable_start &&
+           (uintptr_t)body < (uintptr_t)etext;
+}
+
 typedef int (*create_fn)(
     pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 
@@ -101,7 +111,7 @@ __attribute__((visibility("default"))) int pthread_create(
         }
         atomic_store_explicit(&next, create, memory_order_relaxed);
     }
-    if (started != NULL) {
+    if (started != NULL && is_of_this_program(body)) {
         atomic_fetch_add_explicit(started, 1, memory_order_relaxed);
     }
     return create(thread, attributes, body, argument);

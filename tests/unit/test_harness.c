@@ -6,6 +6,7 @@
 #include "harness/in_child.h"
 #include "harness/program.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 
 /* What it printed and how it ended, until the next call. */
@@ -113,6 +114,18 @@ static void starts_a_thread_in_a_child(void **state)
     assert_int_equal(in_child(start_a_thread), 0);
 }
 
+/* As a CUDA driver does: the body is in a library. */
+static void starts_a_thread_of_a_library(void **state)
+{
+    pthread_t thread;
+    void *(*body)(void *);
+
+    *(void **)&body = dlsym(RTLD_DEFAULT, "free");
+    assert_non_null(body);
+    assert_int_equal(pthread_create(&thread, NULL, body, NULL), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+}
+
 #ifndef __SANITIZE_THREAD__
 static void run_with_threads(const char *patterns, const char *arguments, int status)
 {
@@ -127,6 +140,11 @@ static void fails_a_case_that_starts_threads_and_is_not_named(void **state)
     run_with_threads(
         "is_another_case", "is_another_case starts_a_thread_in_a_child", 1);
     run_with_threads("starts_*", "is_another_case starts_a_thread", 0);
+}
+
+static void a_thread_of_a_library_does_not_count(void **state)
+{
+    run_with_threads("is_another_case", "starts_a_thread_of_a_library", 0);
 }
 
 static void refuses_threads_of_what_is_no_case(void **state)
@@ -157,8 +175,10 @@ int main(void)
         cmocka_unit_test(says_how_it_is_used),
         cmocka_unit_test(starts_a_thread),
         cmocka_unit_test(starts_a_thread_in_a_child),
+        cmocka_unit_test(starts_a_thread_of_a_library),
 #ifndef __SANITIZE_THREAD__
         cmocka_unit_test(fails_a_case_that_starts_threads_and_is_not_named),
+        cmocka_unit_test(a_thread_of_a_library_does_not_count),
         cmocka_unit_test(refuses_threads_of_what_is_no_case),
 #endif
     };
