@@ -54,6 +54,7 @@ typedef struct rmm_publisher {
     char name[RMM_RUNTIME_DIR_BYTES];
     rmm_mapping_t mappings[RMM_MAPPINGS_MAX];
     uint32_t mapping_count;
+    char refused_suffix[RMM_SUFFIX_BYTES]; /* of the side file last warned about */
     rmm_segment_pages_t pages;
     bool slot_is_taken[RMM_SEGMENT_SLOTS]; /* not trusted to the shared memory */
 } rmm_publisher_t;

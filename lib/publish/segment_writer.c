@@ -398,17 +398,18 @@ make_files_with_room_locked(int dirfd, const char *driver, const char **step_out
 
 /* --- open --------------------------------------------------------------------------- */
 
-/* what: "" for all of it, or a side file's suffix. */
+/* what: "" for all of it, or a side file's suffix: a smaller one may still be made. */
 static void warn_about_step(
     char warning[WARNING_BYTES], const char *what, const char *step,
     const char *directory, int error)
 {
     snprintf(
         warning, WARNING_BYTES,
-        "/rmm will not show %s%sthis process: cannot %s in %s: %s (%d); free space or "
-        "permit writing there, set RMM_RUNTIME_DIR to another directory, or set "
+        "/rmm will not show %s%s%sthis process: cannot %s in %s: %s (%d); free space "
+        "or permit writing there, set RMM_RUNTIME_DIR to another directory, or set "
         "RMM_PUBLISH to 0",
-        what, what[0] != '\0' ? " of " : "", step, directory, strerror(error), error);
+        what[0] != '\0' ? "all of " : "", what, what[0] != '\0' ? " of " : "", step,
+        directory, strerror(error), error);
 }
 
 static bool open_shared_locked(const char *driver, char warning[WARNING_BYTES])
@@ -541,6 +542,15 @@ static rmm_mapping_t *find_mapping_locked(const char *suffix)
     return NULL;
 }
 
+/* A caller that tries with less and less is told once. */
+static bool side_warning_is_new_locked(const char *suffix)
+{
+    bool is_new = strcmp(rmm__publisher.refused_suffix, suffix) != 0;
+
+    strcpy(rmm__publisher.refused_suffix, suffix);
+    return is_new;
+}
+
 /* NULL with a warning if the file cannot be made. */
 static void *
 make_side_file_locked(const char *suffix, size_t bytes, char warning[WARNING_BYTES])
@@ -610,13 +620,15 @@ static rmm_status_t side_memory_locked(
 rmm_status_t rmm__publish_side_file(const char *suffix, size_t bytes, void **memory_out)
 {
     char warning[WARNING_BYTES] = "";
+    bool is_told;
     rmm_status_t status;
 
     RMM_ASSERT(suffix[0] != '\0' && strlen(suffix) < RMM_SUFFIX_BYTES);
     rmm__mutex_lock(&rmm__publisher.lock);
     status = side_memory_locked(suffix, bytes, memory_out, warning);
+    is_told = warning[0] != '\0' && side_warning_is_new_locked(suffix);
     rmm__mutex_unlock(&rmm__publisher.lock);
-    if (warning[0] != '\0') {
+    if (is_told) {
         rmm__log_warn("%s", warning);
     }
     return status;

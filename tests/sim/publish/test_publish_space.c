@@ -224,18 +224,37 @@ static void use_all_slots(void)
     }
 }
 
+static void
+count_side_file_warning(rmm_log_level_t level, const char *message, void *arg)
+{
+    if (level == RMM_LEVEL_WARN &&
+        strstr(message, "/rmm will not show all of ") != NULL) {
+        ++*(int *)arg;
+    }
+}
+
 static void use_everything_on_a_full_disk(child_t *self, void *argument)
 {
     const char *path = getenv("RMM_RUNTIME_DIR");
+    int warnings = 0;
     rmm_accounting_t accounting;
-    void *side = NULL;
+    void *side = NULL, *log_arg;
+    rmm_log_fn log;
 
     mount_tmpfs(path, 0, "size=256k");
     CHECK(open_accounting(&accounting, "first", 1) == RMM_OK);
     CHECK(used_bytes_of(path) <= ONE_POOL_BYTES);
     CHECK(entries_in(path) == 2);
+    CHECK(
+        rmm_log_exchange_callback(count_side_file_warning, &warnings, &log, &log_arg) ==
+        RMM_OK);
     CHECK(rmm__publish_side_file("diag", 1 << 20, &side) == RMM_ERR_IO);
     CHECK(strstr(rmm_last_error_message(), "No space left") != NULL);
+    CHECK(rmm__publish_side_file("diag", 1 << 19, &side) == RMM_ERR_IO);
+    CHECK(warnings == 1); /* tried with less: told once */
+    CHECK(rmm__publish_side_file("leaks", 1 << 19, &side) == RMM_ERR_IO);
+    CHECK(warnings == 2);
+    CHECK(rmm_log_to_callback(log, log_arg) == RMM_OK);
     CHECK(entries_in(path) == 2);
     CHECK(rmm__publish_side_file("diag", 4096, &side) == RMM_OK); /* less may fit */
     memset(side, 1, 4096);
