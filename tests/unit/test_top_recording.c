@@ -3,9 +3,12 @@
 #include "harness/harness.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "top/recording.h"
@@ -159,6 +162,29 @@ static void a_full_disk_ends_it(void **state)
         message, "cannot record to /none/such: No such file or directory");
 }
 
+/* The disk fills up in the middle of a line. */
+static void a_line_that_does_not_fit_is_taken_back(void **state)
+{
+    struct rlimit limit;
+    recorder_t recorder;
+    struct stat status;
+    fill();
+    (void)signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    assert_true(recorder_open(&recorder, path, message, sizeof(message)));
+    recorder_add(&recorder, &node);
+    uint64_t line_bytes = recorder.bytes;
+    struct rlimit small = {line_bytes * 3 / 2, limit.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    recorder_add(&recorder, &node);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    (void)signal(SIGXFSZ, SIG_DFL);
+    assert_null(recorder.file);
+    assert_string_equal(recorder.reason, "File too large");
+    assert_int_equal(stat(path, &status), 0);
+    assert_int_equal(status.st_size, line_bytes);
+}
+
 static void it_has_a_bound(void **state)
 {
     recorder_t recorder;
@@ -276,6 +302,7 @@ int main(void)
         TEST(snapshots_come_in_their_order),
         TEST(what_was_not_finished_is_left_out),
         TEST(a_full_disk_ends_it),
+        TEST(a_line_that_does_not_fit_is_taken_back),
         TEST(it_has_a_bound),
         TEST(other_files_are_refused),
         TEST(damaged_values_are_refused_or_harmless),

@@ -2,6 +2,7 @@
 /* Writes snapshots into a file; see recording.h. A line is written at once. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -50,6 +51,13 @@ static void end(recorder_t *recorder, const char *reason)
     recorder_close(recorder);
 }
 
+/* What is still in the stream's buffer would be written when it is closed. */
+static void take_back_line(recorder_t *recorder)
+{
+    __fpurge(recorder->file);
+    (void)!ftruncate(fileno(recorder->file), (off_t)recorder->bytes);
+}
+
 void recorder_add(recorder_t *recorder, const node_t *node)
 {
     if (recorder->file == NULL) {
@@ -66,7 +74,9 @@ void recorder_add(recorder_t *recorder, const node_t *node)
     } else if (
         fputs(line, recorder->file) < 0 || fputc('\n', recorder->file) == EOF ||
         fflush(recorder->file) != 0) {
-        end(recorder, strerror(errno));
+        const char *reason = strerror(errno);
+        take_back_line(recorder);
+        end(recorder, reason);
     }
     recorder->bytes += length + 1;
     free(line);

@@ -38,6 +38,12 @@ take_given(segments_t *segments, const char *path, char *message, size_t bytes)
     return true;
 }
 
+/* Only writers need a directory that can be made, or written to. */
+static bool can_hold_no_more(const char *path)
+{
+    return access(path, W_OK) != 0 && (errno == ENOENT || errno == EROFS);
+}
+
 bool segments_init(segments_t *segments, char *message, size_t message_bytes)
 {
     const char *given = getenv("RMM_RUNTIME_DIR");
@@ -47,7 +53,8 @@ bool segments_init(segments_t *segments, char *message, size_t message_bytes)
     }
     strcpy(segments->paths[segments->path_count++], RMM_SYSTEM_RUNTIME_DIR);
     if (!rmm__runtime_dir(
-            segments->paths[segments->path_count], message, message_bytes)) {
+            segments->paths[segments->path_count], message, message_bytes) &&
+        !can_hold_no_more(segments->paths[segments->path_count])) {
         return false;
     }
     segments->path_count += strcmp(segments->paths[1], RMM_SYSTEM_RUNTIME_DIR) != 0;
