@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,7 @@
 #include "run/report.h"
 #include "run/suppressions.h"
 #include "run/timeline.h"
+#include "segment/runtime_dir.h"
 #include "timeline/pictures.h"
 
 #define EXIT_FINDING 86
@@ -267,8 +269,8 @@ static int
 tell(const run_options_t *options, const run_report_t *report, output_t *output)
 {
     bool is_written = output->file == NULL || write_report(options, report, output);
-    if (options->summary) {
-        (void)run_report_print(report, stderr);
+    if (options->summary && !run_report_print(report, stderr)) {
+        is_written = false; /* stderr cannot say so: the status does */
     }
     if (!is_written) {
         return EXIT_OWN_FAILURE;
@@ -362,6 +364,17 @@ static int tell_all(const run_options_t *options, results_t *results)
     return drawn != 0 ? drawn : status;
 }
 
+/* Before the program runs, so that it does not run in vain. */
+static bool can_find_results(void)
+{
+    char path[RMM_RUNTIME_DIR_BYTES], reason[RMM_RUNTIME_DIR_BYTES + 128];
+    if (!rmm__runtime_dir(path, reason, sizeof(reason))) {
+        tool_error("nothing can be diagnosed: %s", reason);
+        return false;
+    }
+    return true;
+}
+
 static int run_and_report(const run_options_t *options, char **argv)
 {
     run_child_t child = {.since_ns = rmm__clock_ns(CLOCK_REALTIME)};
@@ -370,7 +383,7 @@ static int run_and_report(const run_options_t *options, char **argv)
     if (!read_suppressions(options, &results.suppressions, &status)) {
         return status;
     }
-    if (!open_results(options, &results)) {
+    if (!can_find_results() || !open_results(options, &results)) {
         run_suppressions_free(&results.suppressions);
         return EXIT_OWN_FAILURE;
     }
@@ -382,6 +395,7 @@ static int run_and_report(const run_options_t *options, char **argv)
         return cannot_run(argv[0], error);
     }
     results.pid = child.pid;
+    (void)signal(SIGPIPE, SIG_IGN); /* a closed stderr costs no other result */
     run_left_open(&results.left, child.pid, child.since_ns);
     status = tell_all(options, &results);
     run_left_close(&results.left);
