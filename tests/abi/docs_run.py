@@ -32,6 +32,7 @@ LEFT = {  # page: {how a command, or a block of another language, begins: why it
     "README.md": {
         "tools/demo": "fuse.the_demo_shows_what_it_must",
         "tests/run": OTHERS,
+        "sudo apt-get update": HOST,
         "sudo apt-get install": HOST,
         "cmake --preset install": "abi.install_preset",
         "sudo cmake --install": "abi.install, with another prefix",
@@ -58,6 +59,7 @@ LEFT = {  # page: {how a command, or a block of another language, begins: why it
     },
     "docs/from-rmm.md": {"tests/abi/beside_rapids.sh": "abi.beside_rapids, where RAPIDS is"},
     "docs/packages.md": {
+        "sudo apt-get install": HOST,
         "cmake --preset package": LONG,
         "cd ": "a folder of another command that is not run",
         "cpack": "abi.packages",
