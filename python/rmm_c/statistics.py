@@ -142,7 +142,10 @@ class ProfilerRecords:
             return {name: replace(record) for name, record in self._records.items()}
 
     def report(self, ordered_by: str = "memory_peak") -> str:
-        """A table, by falling "num_calls", "memory_peak" or "memory_total"."""
+        """A table in descending order of "num_calls", "memory_peak" or "memory_total".
+
+        Raises ValueError for another column.
+        """
         if ordered_by not in ("num_calls", "memory_peak", "memory_total"):
             raise ValueError(f"a report cannot be ordered by {ordered_by!r}")
         rows = sorted(

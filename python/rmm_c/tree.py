@@ -3,8 +3,9 @@
 The figures of all processes that use librmm-c, as Python objects.
 
 They come from the tree of rmmfs where it is mounted, else straight from the processes' segments,
-which needs no daemon. What the daemon alone knows (marks of the whole node, processes that ended
-long ago) is None there.
+which needs no daemon. Segments have no peaks and no free_bytes of the whole node: free_bytes of a
+device is None then, other figures that only the daemon has are missing, and so may be processes
+that ended more than a minute ago.
 """
 import json
 import os
@@ -197,6 +198,11 @@ def _difference(found: Dict[str, Any], whole: str, *parts: str) -> Optional[int]
     return max(0, rest)
 
 
+def _sum(known: Optional[int], more: Optional[int]) -> Optional[int]:
+    """None if one of them is unknown: a part would pass for the whole."""
+    return None if known is None or more is None else known + more
+
+
 def _sums(processes: List[Process]) -> List[Device]:
     """The devices of the node: figures of live processes that can be added."""
     sums: Dict[str, Figures] = {}
@@ -204,5 +210,5 @@ def _sums(processes: List[Process]) -> List[Device]:
         for device in process.devices if process.is_live else ():
             known = sums.setdefault(device.name, dict.fromkeys(_SUMS, 0))
             for name in _SUMS:
-                known[name] = (known[name] or 0) + (device.figures.get(name) or 0)
+                known[name] = _sum(known[name], device.figures.get(name))
     return [Device(name, figures) for name, figures in sorted(sums.items())]

@@ -100,6 +100,7 @@ def test_the_figures_of_this_process_are_read_from_its_segment(pool):
     assert 1000 in [each.current_bytes for each in found]
     assert device.current_bytes >= 1000 and device.current_count >= 1
     assert tree.device(0).current_bytes == tree.device("gpu0").current_bytes >= 1000
+    assert tree.device(0).free_bytes is None  # a segment has it of resources only
     assert "current_bytes" in dir(device)
     with pytest.raises(AttributeError, match="no figure"):
         device.nonsense
