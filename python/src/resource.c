@@ -360,7 +360,8 @@ static PyGetSetDef attributes[] = {
     {"name", get_name, NULL, "The name shown in /rmm.", NULL},
     {"device", get_device, NULL, "The device; -1: memory of the host only.", NULL},
     {"properties", get_properties, NULL, "DEVICE_ACCESSIBLE | HOST_ACCESSIBLE", NULL},
-    {"upstream_mr", get_upstream, NULL, "The resource that this one allocates from, or None.", NULL},
+    {"upstream_mr", get_upstream, NULL, "The resource that it allocates from, or None.",
+     NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
