@@ -55,7 +55,7 @@ LEFT = {  # page: {how a command, or a block of another language, begins: why it
     "docs/filesystem.md": {
         "ln -s": "fuse.feeds_a_real_prometheus, in another folder",
         "addr2line": "PATH and OFFSET stand for others",
-        "poll = select.poll()": "fuse.wakes_who_polls_for_events",
+        "poll = select.poll()": "fuse.wakes_pollers_when_a_counter_changes",
     },
     "docs/from-rmm.md": {"tests/abi/beside_rapids.sh": "abi.beside_rapids, where RAPIDS is"},
     "docs/packages.md": {
