@@ -11,9 +11,9 @@
  *
  * Units: bytes; devices by CUDA ordinal.
  *
- * Every function calls the driver. Each may return, besides the statuses that it names:
- * RMM_ERR_NO_DEVICE (no usable GPU; the message says what to do), RMM_ERR_CUDA (the
- * driver refused), RMM_ERR_INVALID_ARGUMENT (a pointer for a result is NULL).
+ * Every function calls the driver and may return the statuses that rmm/status.h lists for
+ * that. A device that does not exist is RMM_ERR_CUDA, a NULL pointer for a result
+ * RMM_ERR_INVALID_ARGUMENT.
  */
 #ifndef RMM_DEVICE_H
 #define RMM_DEVICE_H
@@ -63,8 +63,6 @@ typedef enum rmm_device_ability {
  *
  * @return RMM_OK, or
  *         RMM_ERR_INVALID_ARGUMENT  device is negative, ability is unknown, is_out is NULL
- *         RMM_ERR_NO_DEVICE         no usable GPU; the message says what to do
- *         RMM_ERR_CUDA              the driver failed, or there is no such device
  */
 RMM_API RMM_NODISCARD rmm_status_t
 rmm_device_supports(int device, rmm_device_ability_t ability, bool *is_out);

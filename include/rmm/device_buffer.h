@@ -42,9 +42,9 @@
  * Units: bytes. A buffer of no bytes has no memory, and its data is NULL.
  *
  * Statuses of all functions: RMM_ERR_INVALID_ARGUMENT as named below, or a NULL buffer;
- * RMM_ERR_OUT_OF_MEMORY, RMM_ERR_BAD_ALLOC, RMM_ERR_OUT_OF_HOST_MEMORY and
- * RMM_ERR_UNSUPPORTED as rmm_resource_alloc() of the resource; RMM_ERR_NO_DEVICE: no usable
- * GPU; RMM_ERR_CUDA: the driver refused the copy or the device.
+ * those of rmm_resource_alloc() of the resource; if the resource is the current device's,
+ * those of rmm_get_current_device_resource(); RMM_ERR_CUDA: the driver refused the copy or
+ * the device.
  */
 #ifndef RMM_DEVICE_BUFFER_H
 #define RMM_DEVICE_BUFFER_H

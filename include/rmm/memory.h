@@ -43,6 +43,8 @@ extern "C" {
  *         RMM_ERR_INVALID_ARGUMENT  dst or src is NULL with bytes not 0
  *         RMM_ERR_CUDA              the driver refused: an address or a stream that is not
  *                                   valid, or an earlier failure of the device
+ *         RMM_ERR_UNSUPPORTED       this process is a forked child whose parent had used
+ *                                   the driver
  */
 RMM_API RMM_NODISCARD rmm_status_t
 rmm_memcpy_async(void *dst, const void *src, size_t bytes, rmm_stream_t stream);

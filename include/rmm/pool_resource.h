@@ -93,8 +93,8 @@ typedef struct rmm_pool_options {
  * @param out       receives the resource, one reference; untouched on failure
  * @return RMM_OK, or
  *         RMM_ERR_INVALID_ARGUMENT    upstream is NULL without RMM_POOL_VIRTUAL, or given
- *                                     with it; out is NULL; initial_bytes exceeds
- *                                     maximum_bytes; a flag is unknown or needs another
+ *                                     with it; out is NULL; initial_bytes, as rounded,
+ *                                     exceeds maximum_bytes; a flag is unknown or needs another
  *                                     one; or options were not made with _INIT
  *         RMM_ERR_UNSUPPORTED         options of a newer version ask for more,
  *                                     upstream belongs to no device (host memory), or

@@ -24,6 +24,10 @@
  * memory.
  *
  * Units: bytes. A request of 0 bytes succeeds, yields NULL, and counts as one allocation.
+ *
+ * NULL for the resource: functions that return a status refuse it with
+ * RMM_ERR_INVALID_ARGUMENT; retain, release, is_equal and the two that free memory ignore
+ * it. The others (type, name, upstream, ...) need a resource.
  */
 #ifndef RMM_RESOURCE_H
 #define RMM_RESOURCE_H
@@ -141,7 +145,10 @@ RMM_API void rmm_resource_release(rmm_resource_t *mr);
 /** True if each of the two may free memory that the other one allocated. */
 RMM_API bool rmm_resource_is_equal(const rmm_resource_t *a, const rmm_resource_t *b);
 
-/** The type of the resource, for example "pool"; static. */
+/**
+ * The type of the resource, for example "pool"; static. In a forked child it is "forked" for
+ * a resource from before the fork.
+ */
 RMM_API const char *rmm_resource_type(const rmm_resource_t *mr);
 
 /** The name given at creation; without one, the type. Lives as long as the resource. */
@@ -174,7 +181,8 @@ RMM_API uint32_t rmm_resource_properties(const rmm_resource_t *mr);
  * driver for reserved_bytes.
  *
  * @param out  initialised with RMM_STATS_INIT; at most struct_size bytes are written
- * @return RMM_OK, or RMM_ERR_INVALID_ARGUMENT
+ * @return RMM_OK, or
+ *         RMM_ERR_INVALID_ARGUMENT  mr or out is NULL, or struct_size is not set
  */
 RMM_API RMM_NODISCARD rmm_status_t
 rmm_resource_get_stats(const rmm_resource_t *mr, rmm_stats_t *out);
@@ -185,8 +193,9 @@ rmm_resource_get_stats(const rmm_resource_t *mr, rmm_stats_t *out);
  *
  * @return RMM_OK (also if nothing could be returned), or
  *         RMM_ERR_INVALID_ARGUMENT  mr is NULL
- *         RMM_ERR_UNSUPPORTED       this type of resource cannot return memory before it is
- *                                   destroyed, or it was created before fork(), in the parent
+ *         RMM_ERR_UNSUPPORTED       this type of resource keeps no unused memory (cuda,
+ *                                   host, ...) or returns none before its end (arena); or
+ *                                   it was created before fork(), in the parent
  *         RMM_ERR_CUDA              waiting for the device failed
  */
 RMM_API RMM_NODISCARD rmm_status_t

@@ -4,6 +4,13 @@
  *
  * The status that a call returns, and the details of this thread's last failure.
  *
+ * Any function that needs the driver may return, besides the statuses that it names:
+ *   RMM_ERR_NO_DEVICE         there is no usable GPU; the message says what to do
+ *   RMM_ERR_INVALID_ARGUMENT  RMM_DRIVER names no driver of this library
+ *   RMM_ERR_UNSUPPORTED       this process is a forked child whose parent had used the driver
+ *   RMM_ERR_CUDA              the driver failed: rmm_last_cuda_error()
+ *   RMM_ERR_OUT_OF_MEMORY     the driver reported cudaErrorMemoryAllocation
+ *
  * Lifetime: every string here is static or belongs to the calling thread.
  *
  * Threads: any. The last error is kept per thread; a success does not clear it.

@@ -14,6 +14,9 @@
  * later use.
  *
  * Threads: any function, any thread.
+ *
+ * Statuses: besides those that a function names, those that rmm/status.h lists for calls of
+ * the driver.
  */
 #ifndef RMM_STREAM_H
 #define RMM_STREAM_H
@@ -80,8 +83,6 @@ static inline bool rmm_stream_is_per_thread_default(rmm_stream_t stream)
  * @param stream_out  receives the stream; destroy it with rmm_stream_destroy()
  * @return RMM_OK, or
  *         RMM_ERR_INVALID_ARGUMENT  unknown flag, or stream_out is NULL
- *         RMM_ERR_NO_DEVICE         no usable GPU
- *         RMM_ERR_CUDA              the driver refused
  */
 RMM_API RMM_NODISCARD rmm_status_t
 rmm_stream_create(uint32_t flags, rmm_stream_t *stream_out);
@@ -90,15 +91,14 @@ rmm_stream_create(uint32_t flags, rmm_stream_t *stream_out);
  * Destroy a stream of rmm_stream_create(). Returns at once; queued work still finishes.
  * Default streams are ignored.
  *
- * @return RMM_OK, or RMM_ERR_CUDA
+ * @return RMM_OK, or RMM_ERR_CUDA if this is no stream
  */
 RMM_API rmm_status_t rmm_stream_destroy(rmm_stream_t stream);
 
 /**
  * Wait on the host until all work queued on the stream is done. Blocks.
  *
- * @return RMM_OK, RMM_ERR_NO_DEVICE, or RMM_ERR_CUDA (also for an error of earlier work on
- *         the device)
+ * @return RMM_OK, or RMM_ERR_CUDA, also for an error of earlier work on the device
  */
 RMM_API RMM_NODISCARD rmm_status_t rmm_stream_synchronize(rmm_stream_t stream);
 

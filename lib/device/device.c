@@ -146,7 +146,7 @@ static rmm_status_t has_attribute(
 {
     int value = 0;
     rmm_status_t status = rmm__driver_attribute(
-        driver, attribute, device, "asking what the device can do", &value);
+        driver, attribute, device, "querying the device's attributes", &value);
 
     *has_out = value != 0;
     return status;
@@ -243,12 +243,15 @@ rmm_prefetch(const void *ptr, size_t bytes, int device, rmm_stream_t stream)
     RMM_CHECK_ARG(
         device >= 0 || device == RMM_DEVICE_HOST,
         "device is neither an ordinal nor RMM_DEVICE_HOST");
+    if (bytes == 0) {
+        return RMM_OK;
+    }
     driver = rmm__driver(&status);
     if (driver == NULL) {
         return status;
     }
     status = can_prefetch(driver, device, &can);
-    if (status != RMM_OK || can == 0 || bytes == 0) {
+    if (status != RMM_OK || can == 0) {
         return status;
     }
     error = driver->mem_prefetch(

@@ -65,8 +65,8 @@ static rmm_status_t check_device(const rmm_driver_t *driver, int device)
     if (device >= count) {
         return rmm__error(
             RMM_ERR_OUT_OF_RANGE,
-            "device %d does not exist: this process sees %d devices, numbered from 0",
-            device, count);
+            "device %d does not exist: this process sees %d %s, numbered from 0",
+            device, count, count == 1 ? "device" : "devices");
     }
     if (device >= (int)RMM_SEGMENT_DEVICES) {
         return rmm__error(

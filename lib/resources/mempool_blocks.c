@@ -365,7 +365,7 @@ rmm_async_get_release_threshold(const rmm_resource_t *mr, uint64_t *bytes_out)
     error = pool->driver->mempool_get_threshold(pool->handle, &threshold);
     if (error != RMM_DRIVER_OK) {
         return rmm__driver_error(
-            pool->driver, error, "asking for the pool's release threshold");
+            pool->driver, error, "querying the pool's release threshold");
     }
     *bytes_out = threshold;
     return RMM_OK;

@@ -380,7 +380,8 @@ static int play_no_gpu(void)
               strstr(rmm_last_error_message(), "RMM_DRIVER") != NULL &&
               rmm_device_buffer_init(&buffer, 8, NULL, NULL) == RMM_ERR_NO_DEVICE &&
               rmm_device_buffer_resize(&buffer, 8, NULL) == RMM_ERR_NO_DEVICE &&
-              rmm_prefetch(&device, 1, 0, NULL) == RMM_ERR_NO_DEVICE;
+              rmm_prefetch(&device, 1, 0, NULL) == RMM_ERR_NO_DEVICE &&
+              rmm_prefetch(&device, 0, 0, NULL) == RMM_OK;
 
     if (!ok || rmm_host_resource_create(&host) != RMM_OK) {
         return 1;
