@@ -370,8 +370,8 @@ void render_allocations(render_rest_t *rest, text_t *text)
               "uses\n");
     if (rest->blocks_count == 0) {
         text_puts(
-            text,
-            "# no report of the pools: only what adaptors and a diagnosis tell\n");
+            text, "# no report of the pools: only blocks that adaptors or a diagnosis "
+                  "list\n");
     } else {
         render_taken(rest->blocks[0].header.taken_ns, text);
     }

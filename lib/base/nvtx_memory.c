@@ -116,13 +116,13 @@ static const char *open_extension(void *library)
     }
     memcpy(&init, &symbol, sizeof(init));
     if (init(&module) == 0) {
-        return "it refuses the memory extension";
+        return "it refuses NVTX's memory extension";
     }
     if (!has_function(NVTX_ABI_HEAP_REGISTER) ||
         !has_function(NVTX_ABI_HEAP_UNREGISTER) ||
         !has_function(NVTX_ABI_REGIONS_REGISTER) ||
         !has_function(NVTX_ABI_REGIONS_UNREGISTER)) {
-        return "it does not take heaps and regions";
+        return "it lacks the functions for heaps and regions";
     }
     memcpy(&heap_register, &slots[NVTX_ABI_HEAP_REGISTER], sizeof(heap_register));
     memcpy(&heap_unregister, &slots[NVTX_ABI_HEAP_UNREGISTER], sizeof(heap_unregister));

@@ -62,11 +62,11 @@ check_version(const rmm_segment_header_t *header, char *reason)
         return RMM_SEGMENT_NOT_READY;
     }
     if (header->magic != RMM_SEGMENT_MAGIC) {
-        return refuse(reason, "magic is not that of a segment");
+        return refuse(reason, "it is no segment: its magic number is another one");
     }
     if (header->version_major != RMM_SEGMENT_MAJOR) {
         return refuse(
-            reason, "format %u.%u: this reader knows major %u only",
+            reason, "its format is %u.%u; this reader knows %u.x only",
             header->version_major, header->version_minor, RMM_SEGMENT_MAJOR);
     }
     if (atomic_load_explicit(&header->ready, memory_order_relaxed) == 0) {
@@ -89,8 +89,8 @@ check_extent(const rmm_segment_header_t *header, const section_t *section, char 
         section->offset + (uint64_t)section->stride * section->count >
             header->segment_bytes) {
         return refuse(
-            reason, "%s at %u, %u of %u bytes, outside of %llu bytes", section->what,
-            section->offset, section->count, section->stride,
+            reason, "%s: %u of %u bytes at offset %u are not inside its %llu bytes",
+            section->what, section->count, section->stride, section->offset,
             (unsigned long long)header->segment_bytes);
     }
     return RMM_SEGMENT_GOOD;
@@ -101,7 +101,8 @@ static rmm_segment_verdict_t check_section(
 {
     if (section->stride < section->least_stride ||
         section->stride > RMM_SEGMENT_RECORD_BYTES || section->stride % 8 != 0) {
-        return refuse(reason, "stride %u of %s", section->stride, section->what);
+        return refuse(
+            reason, "%s: %u is no valid record size", section->what, section->stride);
     }
     return check_extent(header, section, reason);
 }
@@ -115,7 +116,9 @@ static rmm_segment_verdict_t check_log(const rmm_segment_header_t *header, char 
 
     if (header->log_offset <
         (uint64_t)header->header_bytes + sizeof(rmm_segment_log_t)) {
-        return refuse(reason, "log at %u has no head", header->log_offset);
+        return refuse(
+            reason, "log: its records at offset %u leave no room for its head",
+            header->log_offset);
     }
     return check_section(header, &section, reason);
 }
@@ -132,8 +135,8 @@ check_stripes(const rmm_segment_header_t *header, char *reason)
     if (header->stripes_stride % 8 != 0 || row == 0 ||
         row > RMM_SEGMENT_STRIPES_BYTES) {
         return refuse(
-            reason, "stride %u of %u stripes", header->stripes_stride,
-            header->stripes_count);
+            reason, "stripes: %u bytes, %u of them, is no valid size",
+            header->stripes_stride, header->stripes_count);
     }
     if (check_extent(header, &section, reason) != RMM_SEGMENT_GOOD) {
         return RMM_SEGMENT_REFUSED;
@@ -185,7 +188,7 @@ static rmm_segment_verdict_t read_header(rmm_segment_t *segment, char *reason)
     for (int i = 0; i < 2; i++) {
         if (!rmm__read_at(segment->fd, header, sizeof(*header), 0)) {
             return refuse(
-                reason, "%llu bytes hold no header",
+                reason, "the file has %llu bytes, less than a header",
                 (unsigned long long)segment->bytes);
         }
         verdict = check_version(header, reason);
@@ -197,8 +200,8 @@ static rmm_segment_verdict_t read_header(rmm_segment_t *segment, char *reason)
         header->segment_bytes > segment->bytes ||
         header->header_bytes > header->segment_bytes) {
         return refuse(
-            reason, "header says %u of %llu bytes, file has %llu", header->header_bytes,
-            (unsigned long long)header->segment_bytes,
+            reason, "header of %u bytes, segment of %llu bytes, file of %llu bytes",
+            header->header_bytes, (unsigned long long)header->segment_bytes,
             (unsigned long long)segment->bytes);
     }
     forget_beyond(header);
@@ -249,8 +252,9 @@ static rmm_segment_verdict_t take_stripe_words(
         !stripe_word_is_good(header, entry->stripe_plus) ||
         !stripe_word_is_good(header, entry->stripe_minus)) {
         return refuse(
-            reason, "schema: %s at %u and %u of a stripe of %u bytes", entry->name,
-            entry->stripe_plus, entry->stripe_minus, header->stripes_stride);
+            reason, "schema: %s at offsets %u and %u is not in a stripe of %u bytes",
+            entry->name, entry->stripe_plus, entry->stripe_minus,
+            header->stripes_stride);
     }
     entry->scope = entry->scope == RMM_SCHEMA_LOCATION_STRIPED ? RMM_SCHEMA_LOCATION
                                                                : RMM_SCHEMA_SLOT;
@@ -273,10 +277,11 @@ add_entry(rmm_segment_t *segment, rmm_segment_schema_t *entry, char *reason)
                                                  : header->slots_stride;
     if (entry->offset % 8 != 0 || entry->offset > stride - 8) {
         return refuse(
-            reason, "schema: %s at %u of %u bytes", entry->name, entry->offset, stride);
+            reason, "schema: %s at offset %u is not in a record of %u bytes",
+            entry->name, entry->offset, stride);
     }
     if (!entry_is_new(segment, entry)) {
-        return refuse(reason, "schema: %s twice", entry->name);
+        return refuse(reason, "schema: %s is there twice", entry->name);
     }
     /* A newer writer's kind or unit: a number that rises and falls is always true. */
     if (entry->kind < RMM_KIND_GAUGE || entry->kind > RMM_KIND_MARK) {
@@ -384,10 +389,12 @@ rmm_segment_verdict_t rmm_segment_attach(
         return refuse(reason, "fstat: %s", strerror(errno));
     }
     if (!S_ISREG(status.st_mode)) {
-        return refuse(reason, "not a regular file");
+        return refuse(reason, "it is not a regular file");
     }
     if (status.st_size > (off_t)RMM_SEGMENT_MAX_BYTES) {
-        return refuse(reason, "%lld bytes are too many", (long long)status.st_size);
+        return refuse(
+            reason, "it has %lld bytes, more than a segment may have",
+            (long long)status.st_size);
     }
     segment->uid = status.st_uid;
     segment->device = status.st_dev;
@@ -413,7 +420,7 @@ static rmm_segment_verdict_t check_links(int fd, char *reason)
         return refuse(reason, "fstat: %s", strerror(errno));
     }
     if (S_ISREG(status.st_mode) && status.st_nlink > 1) {
-        return refuse(reason, "has %lu hard links", (unsigned long)status.st_nlink);
+        return refuse(reason, "it has %lu hard links", (unsigned long)status.st_nlink);
     }
     return RMM_SEGMENT_GOOD;
 }

@@ -113,14 +113,17 @@ static void reports_entries_that_are_no_rows(void **state)
         {"{}", "its action is not one of PyTorch's"},
         {"7", "its action is not one of PyTorch's"},
         {"{\"action\": \"other\"}", "its action is not one of PyTorch's"},
-        {"{\"action\": \"alloc\"}", "size is no number from 0 on"},
-        {"{\"action\": \"alloc\", \"size\": -1}", "size is no number from 0 on"},
-        {"{\"action\": \"alloc\", \"size\": 1.5}", "size is no number from 0 on"},
-        {"{\"action\": \"alloc\", \"size\": 1}", "stream is no number from 0 on"},
+        {"{\"action\": \"alloc\"}", "size is missing or not a number from 0"},
+        {"{\"action\": \"alloc\", \"size\": -1}",
+         "size is missing or not a number from 0"},
+        {"{\"action\": \"alloc\", \"size\": 1.5}",
+         "size is missing or not a number from 0"},
+        {"{\"action\": \"alloc\", \"size\": 1}",
+         "stream is missing or not a number from 0"},
         {"{\"action\": \"alloc\", \"size\": 1, \"stream\": 0}",
-         "addr is no number from 0 on"},
+         "addr is missing or not a number from 0"},
         {"{\"action\": \"oom\", \"size\": 1, \"stream\": 0, \"time_us\": \"x\"}",
-         "time_us is no number from 0 on"}};
+         "time_us is missing or not a number from 0"}};
     (void)state;
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         collected_t collected = {.row_count = 0};

@@ -54,61 +54,66 @@ static int close_segment(void **state)
     BREAK(magic, header->magic = 1, "magic")                                           \
     BREAK(no_magic, header->magic = 0, "being made")                                   \
     BREAK(not_ready, atomic_init(&header->ready, 0), "being made")                     \
-    BREAK(major, header->version_major++, "format 2.5")                                \
+    BREAK(major, header->version_major++, "format is 2.5")                             \
     BREAK(header_short, header->header_bytes = 440, "header")                          \
     BREAK(header_long, header->header_bytes = UINT32_MAX, "header")                    \
     BREAK(longer_than_file, header->segment_bytes += 1, "header")                      \
     BREAK(segment_short, header->segment_bytes = 447, "header")                        \
-    BREAK(locations_inside_header, header->locations_offset = 440, "locations at")     \
-    BREAK(locations_outside, header->locations_count = 2000, "locations at")           \
+    BREAK(locations_inside_header, header->locations_offset = 440, "locations: ")      \
+    BREAK(locations_outside, header->locations_count = 2000, "locations: ")            \
     BREAK(locations_overflow, header->locations_count = UINT32_MAX;                    \
-          header->locations_stride = 1024, "locations at")                             \
+          header->locations_stride = 1024, "locations: ")                              \
     BREAK(locations_8_behind, header->locations_count = 1;                             \
           header->locations_offset =                                                   \
               (uint32_t)(header->segment_bytes - header->locations_stride + 8),        \
-          "locations at")                                                              \
+          "locations: ")                                                               \
     BREAK(                                                                             \
         locations_offset_high, header->locations_offset = UINT32_MAX - 7,              \
-        "locations at")                                                                \
-    BREAK(locations_odd_offset, header->locations_offset += 4, "locations at")         \
-    BREAK(locations_narrow, header->locations_stride = 184, "stride 184 of locations") \
-    BREAK(locations_wide, header->locations_stride = 1032, "stride 1032 of locations") \
-    BREAK(locations_odd_stride, header->locations_stride = 388, "stride 388")          \
-    BREAK(locations_no_stride, header->locations_stride = 0, "stride 0")               \
-    BREAK(slots_narrow, header->slots_stride = 120, "stride 120 of slots")             \
-    BREAK(slots_outside, header->slots_count = 2000, "slots at")                       \
-    BREAK(log_narrow, header->log_stride = 24, "stride 24 of log")                     \
-    BREAK(log_outside, header->log_count = 1000, "log at")                             \
-    BREAK(log_without_head, header->log_offset = header->header_bytes, "no head")      \
-    BREAK(stripes_odd_stride, header->stripes_stride = 60, "60 of 16 stripes")         \
-    BREAK(stripes_no_stride, header->stripes_stride = 0, "0 of 16 stripes")            \
-    BREAK(stripes_many, header->stripes_count = 65, "64 of 65 stripes")                \
+        "locations: ")                                                                 \
+    BREAK(locations_odd_offset, header->locations_offset += 4, "locations: ")          \
+    BREAK(locations_narrow, header->locations_stride = 184, "locations: 184 is")       \
+    BREAK(locations_wide, header->locations_stride = 1032, "locations: 1032 is")       \
+    BREAK(locations_odd_stride, header->locations_stride = 388, ": 388 is")            \
+    BREAK(locations_no_stride, header->locations_stride = 0, ": 0 is")                 \
+    BREAK(slots_narrow, header->slots_stride = 120, "slots: 120 is")                   \
+    BREAK(slots_outside, header->slots_count = 2000, "slots: ")                        \
+    BREAK(log_narrow, header->log_stride = 24, "log: 24 is")                           \
+    BREAK(log_outside, header->log_count = 1000, "log: ")                              \
+    BREAK(                                                                             \
+        log_without_head, header->log_offset = header->header_bytes,                   \
+        "no room for its head")                                                        \
+    BREAK(stripes_odd_stride, header->stripes_stride = 60, "60 bytes, 16 of them")     \
+    BREAK(stripes_no_stride, header->stripes_stride = 0, "0 bytes, 16 of them")        \
+    BREAK(stripes_many, header->stripes_count = 65, "64 bytes, 65 of them")            \
     BREAK(stripes_8_more, header->stripes_count = 1;                                   \
-          header->stripes_stride = RMM_SEGMENT_STRIPES_BYTES + 8, "4104 of 1 stripes") \
+          header->stripes_stride = RMM_SEGMENT_STRIPES_BYTES + 8,                      \
+          "4104 bytes, 1 of them")                                                     \
     BREAK(stripes_overflow, header->stripes_count = 0x80000000u;                       \
           header->stripes_stride = 0x80000000u, "stripes")                             \
-    BREAK(stripes_outside, header->slot_stripes_offset += 64 * 16 * 256, "stripes at") \
-    BREAK(stripes_inside_header, header->location_stripes_offset = 504, "stripes at")  \
-    BREAK(stripes_of_none, header->stripes_count = 0, "of a stripe")                   \
+    BREAK(stripes_outside, header->slot_stripes_offset += 64 * 16 * 256, "stripes: ")  \
+    BREAK(stripes_inside_header, header->location_stripes_offset = 504, "stripes: ")   \
+    BREAK(stripes_of_none, header->stripes_count = 0, "in a stripe")                   \
     BREAK(                                                                             \
         stripe_word_outside, schema[RMM_LOCATION_STAT_total_bytes].stripe_plus = 64,   \
-        "at 64 and 65535")                                                             \
+        "at offsets 64 and 65535")                                                     \
     BREAK(                                                                             \
         stripe_word_odd, schema[RMM_LOCATION_STAT_padding_bytes].stripe_minus = 4,     \
-        "at 24 and 4 of a stripe")                                                     \
-    BREAK(schema_narrow, header->schema_stride = 48, "stride 48 of schema")            \
-    BREAK(schema_outside, header->schema_count = UINT32_MAX, "schema at")              \
+        "at offsets 24 and 4 is not in a stripe")                                      \
+    BREAK(schema_narrow, header->schema_stride = 48, "schema: 48 is")                  \
+    BREAK(schema_outside, header->schema_count = UINT32_MAX, "schema: ")               \
     BREAK(stat_unnamed, schema[3].name[0] = '\0', "name")                              \
     BREAK(stat_endless, memset(schema[3].name, 'a', 40), "name")                       \
     BREAK(stat_slash, strcpy(schema[3].name, "../passwd"), "name")                     \
     BREAK(stat_capital, strcpy(schema[3].name, "Bytes"), "name")                       \
     BREAK(stat_digit, strcpy(schema[3].name, "1st"), "name")                           \
-    BREAK(stat_twice, strcpy(schema[3].name, "current_bytes"), "current_bytes twice")  \
+    BREAK(                                                                             \
+        stat_twice, strcpy(schema[3].name, "current_bytes"),                           \
+        "current_bytes is there twice")                                                \
     BREAK(                                                                             \
         stat_outside, schema[3].offset = sizeof(rmm_segment_location_t),               \
-        "at 384 of 384")                                                               \
+        "at offset 384 is not in a record of 384")                                     \
     BREAK(stat_far_outside, schema[3].offset = UINT32_MAX - 7, "of 384")               \
-    BREAK(stat_odd_offset, schema[3].offset = 196, "at 196")
+    BREAK(stat_odd_offset, schema[3].offset = 196, "at offset 196")
 
 #define BREAK_FUNCTION(name, statement, reason)                                        \
     static void break_##name(                                                          \
@@ -158,7 +163,7 @@ static void refuses_a_file_larger_than_any_segment(void **state)
 
     assert_int_equal(ftruncate(fd, RMM_SEGMENT_MAX_BYTES + 1), 0);
     assert_int_equal(rmm_segment_attach(&segment, fd, reason), RMM_SEGMENT_REFUSED);
-    assert_non_null(strstr(reason, "too many"));
+    assert_non_null(strstr(reason, "more than a segment may have"));
     assert_int_equal(ftruncate(fd, RMM_SEGMENT_MAX_BYTES), 0);
     assert_int_equal(rmm_segment_attach(&segment, fd, reason), RMM_SEGMENT_GOOD);
 }
@@ -318,7 +323,7 @@ static void a_figure_is_the_records_word_and_all_stripes(void **state)
         2000 + offsetof(rmm_segment_slot_t, oom_count));
 }
 
-static void a_gauge_is_never_below_nothing(void **state)
+static void a_gauge_is_never_negative(void **state)
 {
     atomic_init(&sample.slots[2].padding_bytes, 50);
     atomic_init(&sample.slot_stripes[2][3].padding_removed, 51);
@@ -525,7 +530,7 @@ int main(void)
         CASE(a_slot_behind_the_table_is_not_read),
         CASE(a_lie_about_used_slots_is_bounded),
         CASE(a_figure_is_the_records_word_and_all_stripes),
-        CASE(a_gauge_is_never_below_nothing),
+        CASE(a_gauge_is_never_negative),
         CASE(sums_of_a_file_that_lies_do_not_wrap),
         CASE(free_bytes_may_be_what_is_not_live),
         CASE(segments_without_stripes_read_as_ever),

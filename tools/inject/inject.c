@@ -281,7 +281,7 @@ static bool start_source(
     }
     if (services->observe == NULL) {
         snprintf(
-            text, INJECT_TEXT_BYTES, "error:the driver \"%s\" gives no events",
+            text, INJECT_TEXT_BYTES, "error:the driver \"%s\" reports no events",
             services->driver_name);
         return false;
     }

@@ -56,7 +56,7 @@ static bool get_number(
 {
     const json_t *value = json_object_get(entry, key);
     if (!json_is_integer(value) || json_integer_value(value) < 0) {
-        snprintf(problem, LOG_PROBLEM_MAX, "%s is no number from 0 on", key);
+        snprintf(problem, LOG_PROBLEM_MAX, "%s is missing or not a number from 0", key);
         return false;
     }
     *out = (uint64_t)json_integer_value(value);

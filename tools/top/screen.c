@@ -307,7 +307,7 @@ static void say_source(screen_t *screen)
             (unsigned long long)((clock_ns() - source->mount.answered_ns) / 1000000000u),
             source_silence(source));
     } else if (recorder->reason[0] != '\0') {
-        snprintf(said, bytes, "RECORDED NO MORE: %s", recorder->reason);
+        snprintf(said, bytes, "RECORDING ENDED: %s", recorder->reason);
     } else if (recorder->file != NULL) {
         snprintf(said, bytes, "RECORDS");
     } else if (source->kind == SOURCE_MOUNT) {

@@ -46,8 +46,8 @@ static rmm_status_t malformed_word(
     const char *expected, const char *names)
 {
     return rmm__error(
-        RMM_ERR_INVALID_ARGUMENT, "%s is \"%s\": of \"%.*s\" expected %s%s", name,
-        value, (int)length, word, expected, names);
+        RMM_ERR_INVALID_ARGUMENT, "%s is \"%s\": \"%.*s\" is not the expected %s%s",
+        name, value, (int)length, word, expected, names);
 }
 
 static rmm_status_t read_devices(int *count)

@@ -726,7 +726,7 @@ class Live(Programs):
     def test_a_recording_that_ends_early_says_so(self):
         self.start()
         self.open("--record", "/dev/full")
-        self.wait_text("RECORDED NO MORE: No space left on device")
+        self.wait_text("RECORDING ENDED: No space left on device")
         self.wait_text("204.6M")
         self.keys("q")
         self.wait_text("ended with 1")
