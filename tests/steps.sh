@@ -35,6 +35,7 @@ list_steps() {
 }
 
 step_setup() {
+    echo "Missing packages are installed first; that takes some minutes."
     check "packages" rmm_require_packages build-essential cmake ninja-build pkg-config \
         clang clang-format-14 libclang-rt-14-dev libcmocka-dev zlib1g-dev \
         libfuse3-dev fuse3 libjansson-dev libunwind8 python3 gnuplot-nox valgrind gcc-12 \
