@@ -102,7 +102,7 @@ static void further_users_share_an_entry_and_give_back_to_it(void **state)
     assert_int_equal(user_of(uid).used[BUDGET_HANDLES], 4);
 }
 
-static void a_user_who_uses_nothing_makes_room_and_its_refusals_are_kept(void **state)
+static void idle_users_are_evicted_those_with_refusals_last(void **state)
 {
     uid_t uid = A;
     assert_false(budget_take(&budget, A, BUDGET_HANDLES, UINT64_MAX));
@@ -138,7 +138,7 @@ int main(void)
         TEST(giving_back_more_than_is_used_gives_back_what_is_used),
         TEST(root_and_the_daemons_user_have_more_and_are_always_have_room),
         TEST(further_users_share_an_entry_and_give_back_to_it),
-        TEST(a_user_who_uses_nothing_makes_room_and_its_refusals_are_kept),
+        TEST(idle_users_are_evicted_those_with_refusals_last),
         TEST(refusals_saturate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -256,7 +256,7 @@ static void unknown_is_not_nothing(void **state)
     end_fixture(fixture);
 }
 
-static void what_nobody_tells_is_unknown(void **state)
+static void a_figure_that_no_segment_has_is_unknown(void **state)
 {
     (void)state;
     fixture_t *fixture = open_fixture();
@@ -530,7 +530,7 @@ int main(void)
         cmocka_unit_test(a_reset_shows_at_once_at_its_own_level_only),
         cmocka_unit_test(a_process_without_a_control_page_counts_with_what_it_holds),
         cmocka_unit_test(unknown_is_not_nothing),
-        cmocka_unit_test(what_nobody_tells_is_unknown),
+        cmocka_unit_test(a_figure_that_no_segment_has_is_unknown),
         cmocka_unit_test(implausible_figures_are_in_no_sum_and_no_mark),
         cmocka_unit_test(more_free_than_there_is_is_unknown),
         cmocka_unit_test(a_sum_reads_a_bounded_number_of_slots_of_a_user),

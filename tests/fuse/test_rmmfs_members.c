@@ -96,7 +96,8 @@ static bool uses_gpu(const member_t *member)
     return false;
 }
 
-static void the_first_gpu_is_found_by_the_next_look_however_many_run(void **state)
+static void
+a_first_use_of_a_gpu_is_found_by_the_next_check_of_many_programs(void **state)
 {
     (void)state;
     many_members_t *members = open_members();
@@ -275,7 +276,8 @@ static void segments_leave_descriptors_to_the_daemon(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_first_gpu_is_found_by_the_next_look_however_many_run),
+        cmocka_unit_test(
+            a_first_use_of_a_gpu_is_found_by_the_next_check_of_many_programs),
         cmocka_unit_test(
             many_programs_without_a_gpu_delay_anothers_first_gpu_but_not_for_ever),
         cmocka_unit_test(as_many_as_a_look_is_told_of_end_at_once),

@@ -177,7 +177,7 @@ static void a_group_above_with_less_left_counts_though_its_limit_is_higher(void 
     assert_false(memory_take(&memory, 24 * MIB));
 }
 
-static void what_is_left_at_a_refusal_is_no_credit(void **state)
+static void memory_free_at_a_refusal_is_not_granted_later(void **state)
 {
     write_group("", 64, 16);
     memory_find_group(&memory, root, "0::/\n");
@@ -244,7 +244,7 @@ int main(void)
         TEST(memory_is_found_beside_another_controller),
         TEST(a_limit_above_counts),
         TEST(a_group_above_with_less_left_counts_though_its_limit_is_higher),
-        TEST(what_is_left_at_a_refusal_is_no_credit),
+        TEST(memory_free_at_a_refusal_is_not_granted_later),
         TEST(a_group_above_with_the_same_limit_counts),
         TEST(a_limit_that_is_set_later_counts),
         TEST(a_large_group_keeps_no_more_than_the_reserve),

@@ -360,7 +360,7 @@ static void leaks_are_rows_by_age_and_then_their_files(void **state)
     runtime_close(&runtime);
 }
 
-static void long_texts_grow(void **state)
+static void a_text_grows_as_it_is_written(void **state)
 {
     text_t text;
     text_init(&text);
@@ -388,7 +388,7 @@ int main(void)
         cmocka_unit_test(strings_of_programs_cannot_break_a_line),
         cmocka_unit_test(a_process_that_cannot_be_read_says_so_and_nothing_else),
         cmocka_unit_test(leaks_are_rows_by_age_and_then_their_files),
-        cmocka_unit_test(long_texts_grow),
+        cmocka_unit_test(a_text_grows_as_it_is_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

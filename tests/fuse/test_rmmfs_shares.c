@@ -6,7 +6,7 @@
 
 #include "shares.h"
 
-static void who_wants_little_gets_all_of_it(void **state)
+static void a_small_request_is_granted_whole_when_there_is_too_little(void **state)
 {
     shares_t shares = {.count = 0};
     shares_want(&shares, 1, 10);
@@ -64,7 +64,7 @@ static void a_small_total_is_divided_as_well(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_wants_little_gets_all_of_it),
+        cmocka_unit_test(a_small_request_is_granted_whole_when_there_is_too_little),
         cmocka_unit_test(all_get_what_they_want_if_there_is_enough),
         cmocka_unit_test(further_users_have_the_last_share_together),
         cmocka_unit_test(a_small_total_is_divided_as_well),

@@ -147,7 +147,7 @@ static void a_pipe_is_found_but_not_listed(void **state)
     free(fixture);
 }
 
-static void what_has_left_is_not_there(void **state)
+static void an_ended_process_is_not_in_the_tree(void **state)
 {
     fixture_t *fixture = calloc(1, sizeof(*fixture));
     node_t file, dir, resource;
@@ -328,7 +328,7 @@ int main(void)
         cmocka_unit_test(numbers_that_are_no_inode_are_refused),
         cmocka_unit_test(every_name_listed_is_found_and_no_inode_is_given_twice),
         cmocka_unit_test(a_pipe_is_found_but_not_listed),
-        cmocka_unit_test(what_has_left_is_not_there),
+        cmocka_unit_test(an_ended_process_is_not_in_the_tree),
         cmocka_unit_test(a_node_whose_number_went_to_another_is_of_that),
         cmocka_unit_test(a_serials_low_half_is_not_given_twice_at_once),
         cmocka_unit_test(only_the_owner_and_root_read_what_is_one_users),

@@ -89,7 +89,7 @@ static void a_user_waits_for_one_turn_of_each_other(void **state)
     assert_int_equal(ended, 0);
 }
 
-static void one_that_is_taken_out_is_not_answered(void **state)
+static void a_withdrawn_request_is_not_answered(void **state)
 {
     turns_t turns;
     numbered_t list[TURNS];
@@ -126,7 +126,7 @@ static void a_request_that_was_already_given_up_is_not_added(void **state)
     assert_int_equal(order[1], 2);
 }
 
-static void what_waits_at_the_end_is_told(void **state)
+static void a_stop_ends_the_requests_that_wait(void **state)
 {
     turns_t turns;
     numbered_t list[TURNS];
@@ -164,9 +164,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_user_waits_for_one_turn_of_each_other),
-        cmocka_unit_test(one_that_is_taken_out_is_not_answered),
+        cmocka_unit_test(a_withdrawn_request_is_not_answered),
         cmocka_unit_test(a_request_that_was_already_given_up_is_not_added),
-        cmocka_unit_test(what_waits_at_the_end_is_told),
+        cmocka_unit_test(a_stop_ends_the_requests_that_wait),
         cmocka_unit_test(files_that_take_long_are_no_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

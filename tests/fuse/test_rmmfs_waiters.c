@@ -56,7 +56,7 @@ static bool is_over(void *request)
     return request == &requests[1];
 }
 
-static void a_request_is_taken_once_and_not_parked_if_over(void **state)
+static void a_request_is_taken_once_and_an_interrupted_one_never_waits(void **state)
 {
     waiters_t waiters;
     waiter_t read = waiter_of(0, 0, false), over = waiter_of(0, 1, false);
@@ -74,7 +74,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_poll_replaces_the_one_before_of_its_stream),
-        cmocka_unit_test(a_request_is_taken_once_and_not_parked_if_over),
+        cmocka_unit_test(a_request_is_taken_once_and_an_interrupted_one_never_waits),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -64,7 +64,7 @@ static void every_attribute_has_an_answer(void **state)
         RMM_DRIVER_INVALID_DEVICE);
 }
 
-static void a_stream_tells_its_flags(void **state)
+static void a_stream_reports_its_flags(void **state)
 {
     rmm_stream_t blocking = NULL, other = make_stream();
     uint32_t flags = 77;
@@ -716,7 +716,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_attribute_has_an_answer),
-        cmocka_unit_test(a_stream_tells_its_flags),
+        cmocka_unit_test(a_stream_reports_its_flags),
         cmocka_unit_test(copies_and_fills_take_any_address),
         cmocka_unit_test(a_device_is_its_own_peer),
         cmocka_unit_test(managed_memory_goes_where_it_is_sent),

@@ -328,7 +328,7 @@ static void a_fresh_thread_may_free_into_a_capture(void **state)
     assert_cuda(cudaGraphDestroy(graph));
 }
 
-static void a_ruined_capture_is_still_told_from_its_stream(void **state)
+static void an_invalidated_capture_still_has_a_key_of_its_own(void **state)
 {
     cudaStream_t stream = fixture.streams[0];
     rmm_status_t status;
@@ -504,7 +504,7 @@ int main(void)
         CASE(every_resource_hands_out_memory_that_the_gpu_writes),
         CASE(nothing_another_thread_does_ruins_a_capture),
         CASE(a_fresh_thread_may_free_into_a_capture),
-        CASE(a_ruined_capture_is_still_told_from_its_stream),
+        CASE(an_invalidated_capture_still_has_a_key_of_its_own),
         CASE(asking_an_event_leaves_the_programs_error_alone),
         CASE(a_small_free_waits_for_the_whole_device),
         CASE(what_a_graph_uses_stays_its_own),

@@ -471,7 +471,7 @@ static bool count_one(void *context, const rmm_block_info_t *info)
     return --*left > 0;
 }
 
-static void a_walk_stops_when_it_is_told(void **state)
+static void a_walk_stops_when_its_visitor_returns_false(void **state)
 {
     fixture_t *f = *state;
     rmm_block_t blocks[4];
@@ -538,7 +538,7 @@ int main(void)
         CASE(alignment_of_2_mib_holds_for_addresses),
         CASE(alignment_finds_the_only_block_that_fits),
         CASE(units_of_any_address_can_be_used),
-        CASE(a_walk_stops_when_it_is_told),
+        CASE(a_walk_stops_when_its_visitor_returns_false),
         CASE(the_free_block_around_a_unit_is_found)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);

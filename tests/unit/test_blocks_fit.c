@@ -26,7 +26,7 @@ static uint64_t unit_taken(fixture_t *f, uint32_t units)
     return unit_of(f, take_either(f, f->heap, f->other, units, 1));
 }
 
-static void the_tightest_of_the_first_few_is_taken(void **state)
+static void the_tightest_of_the_first_four_fits_is_taken(void **state)
 {
     fixture_t *f = *state;
 
@@ -37,7 +37,7 @@ static void the_tightest_of_the_first_few_is_taken(void **state)
     assert_int_equal(unit_taken(f, 1020), 10000);
 }
 
-static void a_tighter_one_behind_the_first_few_is_left(void **state)
+static void only_the_first_four_fits_are_compared(void **state)
 {
     fixture_t *f = *state;
 
@@ -46,7 +46,7 @@ static void a_tighter_one_behind_the_first_few_is_left(void **state)
     assert_int_equal(unit_taken(f, 100), 50000);
 }
 
-static void the_lowest_of_equally_tight_ones_is_taken(void **state)
+static void of_equal_fits_the_lowest_address_is_taken(void **state)
 {
     fixture_t *f = *state;
 
@@ -152,7 +152,7 @@ static rmm_blocks_result_t take_inside(fixture_t *f, uint32_t units, uint32_t al
     return result;
 }
 
-static void what_only_fits_beyond_the_frontier_extends(void **state)
+static void a_request_that_fits_only_beyond_the_frontier_extends_it(void **state)
 {
     fixture_t *f = *state;
     rmm_block_t block;
@@ -257,16 +257,16 @@ static void a_join_that_swallows_a_neighbour_merges_with_the_next_own_one(void *
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(the_tightest_of_the_first_few_is_taken),
-        CASE(a_tighter_one_behind_the_first_few_is_left),
-        CASE(the_lowest_of_equally_tight_ones_is_taken),
+        CASE(the_tightest_of_the_first_four_fits_is_taken),
+        CASE(only_the_first_four_fits_are_compared),
+        CASE(of_equal_fits_the_lowest_address_is_taken),
         CASE(a_fit_behind_many_that_are_too_small_is_found),
         CASE(the_first_few_are_those_of_both_heaps_together),
         CASE(an_exact_fit_in_one_heap_does_not_hide_lower_ones_of_the_other),
         CASE(either_heap_alone_is_enough),
         CASE(a_loose_fit_below_the_frontier_is_taken_before_memory_beyond_it),
         CASE(memory_beyond_the_frontier_counts_as_the_loosest_fit_whatever_its_size),
-        CASE(what_only_fits_beyond_the_frontier_extends),
+        CASE(a_request_that_fits_only_beyond_the_frontier_extends_it),
         CASE(the_frontier_stays_where_it_was_when_blocks_are_freed),
         CASE(neighbours_of_the_shared_heap_are_joined),
         CASE(only_what_is_missing_in_front_is_joined),

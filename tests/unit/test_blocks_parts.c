@@ -243,7 +243,7 @@ static void each_part_of_a_live_block_keeps_the_tag(void **state)
 
 /* --- units that leave ---------------------------------------------------------------- */
 
-static void what_is_cut_out_parts_its_run(void **state)
+static void units_that_are_cut_out_split_their_run(void **state)
 {
     fixture_t *f = *state;
     rmm_block_t low, high;
@@ -312,7 +312,7 @@ int main(void)
         cmocka_unit_test(a_part_is_freed_or_nothing_without_storage),
         CASE(a_part_that_needs_one_node_is_freed_only_with_one),
         CASE(each_part_of_a_live_block_keeps_the_tag),
-        CASE(what_is_cut_out_parts_its_run),
+        CASE(units_that_are_cut_out_split_their_run),
         CASE(cuts_only_a_range_within_one_free_block_of_the_heap),
         CASE(a_whole_run_and_its_ends_leave_without_storage),
     };

@@ -67,7 +67,7 @@ static void cuts_a_long_message(void **state)
     assert_int_equal(strlen(rmm_last_error_message()), RMM_ERROR_BYTES - 1);
 }
 
-static void a_kept_error_comes_back_whole(void **state)
+static void a_saved_error_is_restored(void **state)
 {
     rmm_error_kept_t kept;
 
@@ -284,7 +284,7 @@ int main(void)
         cmocka_unit_test(names_every_status),
         cmocka_unit_test(keeps_the_last_error_per_thread),
         cmocka_unit_test(cuts_a_long_message),
-        cmocka_unit_test(a_kept_error_comes_back_whole),
+        cmocka_unit_test(a_saved_error_is_restored),
         cmocka_unit_test(reads_options_of_other_versions),
         cmocka_unit_test(agrees_with_a_plain_list),
         cmocka_unit_test(only_the_right_size_is_taken),

@@ -83,7 +83,7 @@ CASE(nothing_is_found_without_mode_driver)
     assert_int_equal(total(), 0);
 }
 
-CASE(what_is_taken_again_is_not_freed)
+CASE(an_address_allocated_again_is_not_freed_memory)
 {
     start_here();
     take(BASE);
@@ -240,7 +240,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_kernel_that_is_given_a_freed_block_of_the_driver_is_found),
         cmocka_unit_test(nothing_is_found_without_mode_driver),
-        cmocka_unit_test(what_is_taken_again_is_not_freed),
+        cmocka_unit_test(an_address_allocated_again_is_not_freed_memory),
         cmocka_unit_test(what_a_pool_takes_from_the_driver_is_not_freed),
         cmocka_unit_test(what_is_mapped_there_is_not_freed),
         cmocka_unit_test(a_variable_of_a_module_that_lies_there_is_not_freed),

@@ -354,7 +354,7 @@ static void when_order_is_lost_nothing_is_judged(void **state)
     assert_false(is_bad_free(0, C));
 }
 
-static void what_is_captured_is_left_out(void **state)
+static void captured_work_is_not_judged(void **state)
 {
     (void)state;
     make_streams();
@@ -681,7 +681,7 @@ int main(void)
         CASE(a_free_must_follow_each_of_several_users),
         CASE(a_stream_that_waits_for_the_unknown_is_never_judged),
         CASE(when_order_is_lost_nothing_is_judged),
-        CASE(what_is_captured_is_left_out),
+        CASE(captured_work_is_not_judged),
         CASE(a_stream_joins_a_capture_whatever_is_said_of_its_wait),
         CASE(a_handle_that_is_used_again_is_another_stream),
         CASE(the_default_stream_waits_for_blocking_streams_that_ended),

@@ -50,7 +50,7 @@ static void rows_are_those_of_rmm(void **state)
         "4711,13:03:21.000000,allocate failure,(nil),1099511627776,0x55d0c0ffee10\n");
 }
 
-static void any_numbers_fit(void **state)
+static void the_largest_numbers_fit_into_a_row(void **state)
 {
     rmm_event_clock_t clock = {0};
     rmm_event_t event = {
@@ -101,7 +101,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_are_those_of_rmm),
-        cmocka_unit_test(any_numbers_fit),
+        cmocka_unit_test(the_largest_numbers_fit_into_a_row),
         cmocka_unit_test(numbers_are_those_of_printf),
     };
 

@@ -522,7 +522,7 @@ static void a_read_only_file_system_is_named_as_the_reason(void **state)
     child_run(choose_on_a_read_only_mount, in_runtime(shared_name));
 }
 
-static void a_place_that_others_could_write_to_is_refused(void **state)
+static void a_runtime_directory_that_others_may_write_to_is_refused(void **state)
 {
     char shared_name[64];
 
@@ -585,7 +585,7 @@ int main(void)
         CASE(takes_the_first_place_that_is_there),
         CASE(an_unusable_runtime_dir_has_no_fallback),
         CASE(a_read_only_file_system_is_named_as_the_reason),
-        CASE(a_place_that_others_could_write_to_is_refused),
+        CASE(a_runtime_directory_that_others_may_write_to_is_refused),
         CASE(another_users_session_is_passed_over),
     };
 

@@ -374,7 +374,7 @@ static void the_document_has_the_constants(void **state)
     fclose(document);
 }
 
-static void the_magics_are_the_letters_said(void **state)
+static void the_magic_numbers_spell_the_documented_letters(void **state)
 {
     const uint64_t segment = RMM_SEGMENT_MAGIC, control = RMM_CONTROL_MAGIC;
 
@@ -387,7 +387,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_document_describes_every_byte),
         cmocka_unit_test(the_document_has_the_constants),
-        cmocka_unit_test(the_magics_are_the_letters_said),
+        cmocka_unit_test(the_magic_numbers_spell_the_documented_letters),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

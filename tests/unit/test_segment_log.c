@@ -179,7 +179,7 @@ static void an_older_segment_has_no_log(void **state)
     rmm_segment_close(&segment);
 }
 
-static void the_level_is_told(void **state)
+static void a_reader_finds_the_log_level(void **state)
 {
     char reason[RMM_SEGMENT_REASON_BYTES];
     rmm_segment_t segment;
@@ -238,7 +238,7 @@ int main(void)
             a_thread_that_is_stuck_holds_nobody_up_for_long, make_sample),
         cmocka_unit_test_setup(nonsense_is_bounded_and_clean, make_sample),
         cmocka_unit_test_setup(an_older_segment_has_no_log, make_sample),
-        cmocka_unit_test_setup(the_level_is_told, make_sample),
+        cmocka_unit_test_setup(a_reader_finds_the_log_level, make_sample),
         cmocka_unit_test(a_ring_of_events_is_checked),
     };
 

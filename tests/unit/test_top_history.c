@@ -93,7 +93,7 @@ static void the_newest_values_stay(void **state)
     assert_int_equal(history_used(&history, HISTORY_DEVICES, 1, values, 2), 2);
 }
 
-static void what_is_gone_is_forgotten(void **state)
+static void ended_programs_leave_the_history(void **state)
 {
     uint64_t value;
     add_sample(1, 100, 1);
@@ -128,7 +128,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             rates_are_known_between_two_samples, begin, finish),
         cmocka_unit_test_setup_teardown(the_newest_values_stay, begin, finish),
-        cmocka_unit_test_setup_teardown(what_is_gone_is_forgotten, begin, finish),
+        cmocka_unit_test_setup_teardown(
+            ended_programs_leave_the_history, begin, finish),
         cmocka_unit_test_setup_teardown(many_programs_are_kept_apart, begin, finish),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

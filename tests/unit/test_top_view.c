@@ -130,7 +130,7 @@ static void a_bar_has_all_parts(void **state)
     canvas_fini(&canvas);
 }
 
-static void a_bar_stays_in_its_place(void **state)
+static void a_bar_never_exceeds_its_width(void **state)
 {
     const bar_t lies[] = {
         {5000, 5000, 5000, 1000}, {1, 1, 1, 1u << 30}, {0, 0, UINT64_MAX, 1}};
@@ -687,7 +687,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(shows_devices_and_programs),
         TEST(a_bar_has_all_parts),
-        TEST(a_bar_stays_in_its_place),
+        TEST(a_bar_never_exceeds_its_width),
         TEST(says_what_is_missing),
         TEST(what_is_not_known_is_no_zero),
         TEST(every_size_is_drawn),

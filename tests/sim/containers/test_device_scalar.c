@@ -44,7 +44,7 @@ static void an_uninitialized_scalar_has_memory(void **state)
         RMM_ERR_INVALID_ARGUMENT);
 }
 
-static void an_initial_value_is_there(void **state)
+static void a_scalar_has_its_initial_value(void **state)
 {
     rmm_device_scalar_int_t scalar = make(42);
 
@@ -161,7 +161,7 @@ static void alignment_is_that_of_the_type(void **state)
 }
 
 /* A kernel's result is read behind the kernel, without another synchronise. */
-static void the_value_is_what_queued_work_left(void **state)
+static void a_value_is_read_after_queued_work(void **state)
 {
     for (unsigned seed = 1; seed <= 20; seed++) {
         rmm_device_scalar_uint64_t_t scalar;
@@ -184,7 +184,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(an_uninitialized_scalar_has_memory),
-        CASE(an_initial_value_is_there),
+        CASE(a_scalar_has_its_initial_value),
         CASE(data_of_a_const_scalar_is_where_the_value_lies),
         CASE(a_copy_has_the_value_and_memory_of_its_own),
         CASE(a_move_leaves_no_data),
@@ -193,7 +193,7 @@ int main(void)
         CASE(negative_zero_stays_negative),
         CASE(set_and_get_stream),
         CASE(alignment_is_that_of_the_type),
-        CASE(the_value_is_what_queued_work_left),
+        CASE(a_value_is_read_after_queued_work),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -193,7 +193,7 @@ static void a_full_set_takes_no_more_and_forgets_what_it_has(void **state)
 }
 
 /* Where a search begins: a hot pair makes two. */
-static void a_stream_has_the_first_free_place(void **state)
+static void a_stream_takes_the_first_free_entry(void **state)
 {
     rmm_stream_t stream = (rmm_stream_t)(uintptr_t)0x1000;
     rmm_stream_t beside = stream;
@@ -318,7 +318,7 @@ int main(void)
         cmocka_unit_test(reports_a_capture_on_a_stream_that_promised_not_to_capture),
         cmocka_unit_test(stores_a_limited_number_of_ids_and_queries_the_others),
         cmocka_unit_test(a_full_set_takes_no_more_and_forgets_what_it_has),
-        cmocka_unit_test(a_stream_has_the_first_free_place),
+        cmocka_unit_test(a_stream_takes_the_first_free_entry),
         cmocka_unit_test(notices_a_stream_that_was_destroyed_by_others),
     };
 

@@ -294,7 +294,7 @@ static void ask_tool(void *context, const overrun_t *overrun, void *address)
     *(bool *)context = tool_allows(address, overrun->width);
 }
 
-static void every_planted_overrun_is_known(void **state)
+static void the_tool_knows_every_planted_overrun(void **state)
 {
     for (size_t i = 0; i < overruns_count; i++) {
         overrun_t twin = overruns_twin(&overruns[i]);
@@ -382,7 +382,7 @@ int main(void)
         cmocka_unit_test_teardown(
             a_fixed_size_resource_shows_its_sizes_without_the_gap, expect_clean),
         cmocka_unit_test_teardown(what_a_callback_allocates_is_its_own, expect_clean),
-        cmocka_unit_test_teardown(every_planted_overrun_is_known, expect_clean),
+        cmocka_unit_test_teardown(the_tool_knows_every_planted_overrun, expect_clean),
         cmocka_unit_test_teardown(threads_annotate_in_order, expect_clean),
     };
 

@@ -454,7 +454,7 @@ static void a_graph_runs_beside_work_from_before_its_capture(void **state)
 
 /* The same block, when the graph is gone, which nobody launched: the work from before the
  * capture has to be waited for. */
-static void what_was_taken_before_a_capture_comes_back_behind_a_wait(void **state)
+static void a_block_from_before_a_capture_is_reused_only_after_a_wait(void **state)
 {
     for (uint64_t seed = 1; seed <= 60; seed++) {
         setting_t here = setting_begin(makers[seed % 4]);
@@ -680,7 +680,7 @@ int main(void)
         cmocka_unit_test(keeps_what_it_cannot_watch_and_says_nothing),
         cmocka_unit_test(copes_without_host_memory_in_a_capture),
         cmocka_unit_test(a_graph_runs_beside_work_from_before_its_capture),
-        cmocka_unit_test(what_was_taken_before_a_capture_comes_back_behind_a_wait),
+        cmocka_unit_test(a_block_from_before_a_capture_is_reused_only_after_a_wait),
         cmocka_unit_test(a_request_beside_the_last_launch_gets_what_the_capture_freed),
         cmocka_unit_test(streams_of_one_capture_share_what_they_took),
         cmocka_unit_test(threads_own_streams_of_one_capture_share_no_memory),

@@ -30,7 +30,7 @@ static void never_reuses_before_its_order_under_200_seeds(void **state)
 }
 
 /* Blocks of a piece, so that every round needs free pieces from both ends. */
-static void what_is_mapped_anew_was_not_in_use_any_more(void **state)
+static void pieces_are_mapped_elsewhere_only_after_their_last_use(void **state)
 {
     for (uint64_t seed = 1; seed <= seed_count() / 4; seed++) {
         rmm_resource_t *pool = make_virtual_pool(0, 16 * MIB);
@@ -71,7 +71,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(never_reuses_before_its_order_under_200_seeds),
-        cmocka_unit_test(what_is_mapped_anew_was_not_in_use_any_more),
+        cmocka_unit_test(pieces_are_mapped_elsewhere_only_after_their_last_use),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -656,7 +656,7 @@ static void a_report_that_does_not_fit_is_left_out(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
-static void a_program_that_cannot_run_is_said_as_ever(void **state)
+static void reports_a_program_that_cannot_be_executed(void **state)
 {
     run("--summary -- /nonexistent");
     program_assert_status(&program, 127);
@@ -788,7 +788,7 @@ int main(void)
         CASE(fails_if_nothing_could_be_found),
         CASE(says_what_it_cannot_write_before_the_program_runs),
         CASE(a_report_that_does_not_fit_is_left_out),
-        CASE(a_program_that_cannot_run_is_said_as_ever),
+        CASE(reports_a_program_that_cannot_be_executed),
         CASE(an_earlier_report_stays_until_there_is_another),
         CASE(passes_a_signal_on_and_ends_by_it),
         CASE(passes_an_interrupt_on_that_it_alone_was_sent),

@@ -66,7 +66,7 @@ static void an_odd_request_is_one_warning_and_publishes(void **state)
     assert_int_equal(runtime_count(&runtime, RMM_FILE_SEGMENT, NULL), 1);
 }
 
-static void a_place_that_is_no_directory_is_one_warning(void **state)
+static void a_runtime_directory_that_is_a_file_is_one_warning(void **state)
 {
     setenv("RMM_RUNTIME_DIR", "/dev/null", 1);
     child_run(count_in_private, NULL);
@@ -155,7 +155,7 @@ static void publish_on_a_read_only_mount(child_t *self, void *argument)
     count_in_private(self, argument);
 }
 
-static void a_place_that_cannot_be_written_is_one_warning(void **state)
+static void an_unwritable_runtime_directory_is_one_warning(void **state)
 {
     const char *path;
 
@@ -279,10 +279,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(switched_off_it_keeps_accounts_and_says_nothing),
         CASE(an_odd_request_is_one_warning_and_publishes),
-        CASE(a_place_that_is_no_directory_is_one_warning),
+        CASE(a_runtime_directory_that_is_a_file_is_one_warning),
         CASE(on_a_full_disk_nothing_fails_and_nothing_is_left),
         CASE(a_report_leaves_room_for_programs_that_start),
-        CASE(a_place_that_cannot_be_written_is_one_warning),
+        CASE(an_unwritable_runtime_directory_is_one_warning),
         CASE(a_limit_on_the_size_of_files_is_one_warning),
         CASE(a_limit_that_comes_later_does_not_end_the_program),
         CASE(any_failure_while_publishing_leaves_accounting_that_works),

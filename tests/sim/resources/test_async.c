@@ -421,7 +421,7 @@ static void end_amid_work(bool is_freed)
     assert_cuda(sim_driver()->stream_destroy(stream));
 }
 
-static void what_is_still_out_at_the_end_goes_back(void **state)
+static void the_last_release_frees_live_blocks(void **state)
 {
     end_amid_work(false);
 }
@@ -717,7 +717,7 @@ int main(void)
         cmocka_unit_test(the_default_stream_is_that_of_its_device),
         cmocka_unit_test(a_stream_of_another_device_may_be_used),
         cmocka_unit_test(the_synchronous_twins_synchronise),
-        cmocka_unit_test(what_is_still_out_at_the_end_goes_back),
+        cmocka_unit_test(the_last_release_frees_live_blocks),
         cmocka_unit_test(work_that_is_queued_outlives_the_resource),
         cmocka_unit_test(trim_gives_back_what_is_not_in_use),
         cmocka_unit_test(the_accounting_knows_what_the_pool_holds),

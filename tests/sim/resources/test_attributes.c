@@ -142,7 +142,7 @@ static void compare_with_creators(child_t *self, void *argument)
     CHECK(rmm_sim_violations() == 0);
 }
 
-static void a_device_tells_what_it_supports(void **state)
+static void a_device_reports_what_it_supports(void **state)
 {
     char lacking[][40] = {
         "",
@@ -186,7 +186,7 @@ static void refuse_the_call(child_t *self, void *argument)
     CHECK(ptr == NULL);
 }
 
-static void the_call_itself_fails_there(void **state)
+static void cuda_malloc_managed_fails_without_managed_memory(void **state)
 {
     char none[] = "managed_memory=0";
     char vgpu[] = "managed_alloc=0";
@@ -204,9 +204,9 @@ int main(void)
         cmocka_unit_test(async_memory_is_refused_without_memory_pools),
         cmocka_unit_test(managed_pools_are_refused_where_the_host_must_not_touch),
         cmocka_unit_test(system_memory_is_refused_where_the_device_cannot_read_it),
-        cmocka_unit_test(a_device_tells_what_it_supports),
+        cmocka_unit_test(a_device_reports_what_it_supports),
         cmocka_unit_test(a_full_device_has_managed_memory_all_the_same),
-        cmocka_unit_test(the_call_itself_fails_there),
+        cmocka_unit_test(cuda_malloc_managed_fails_without_managed_memory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -253,7 +253,7 @@ static void gives_back_at_its_end_what_is_out(void **state)
     end(&program, NULL);
 }
 
-static void carries_a_pool(void **state)
+static void a_pool_can_be_built_on_it(void **state)
 {
     program_t program = {0};
     rmm_resource_t *mr = make_callback(&program);
@@ -336,7 +336,7 @@ int main(void)
         cmocka_unit_test(refuses_what_is_no_proper_block),
         cmocka_unit_test(keeps_wrong_frees_from_the_program),
         cmocka_unit_test(gives_back_at_its_end_what_is_out),
-        cmocka_unit_test(carries_a_pool),
+        cmocka_unit_test(a_pool_can_be_built_on_it),
         cmocka_unit_test(a_pool_waits_until_its_memory_is_ready),
         cmocka_unit_test(needs_both_functions),
     };

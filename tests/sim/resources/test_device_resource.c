@@ -133,7 +133,7 @@ static void a_default_lives_while_it_is_set(void **state)
     assert_int_equal(rmm_sim_allocated_bytes(0), 0);
 }
 
-static void who_has_got_it_keeps_it(void **state)
+static void a_reference_outlives_a_reset_of_the_default(void **state)
 {
     rmm_resource_t *pool = make_pool(MIB, 0);
     rmm_resource_t *mr;
@@ -508,7 +508,7 @@ int main(void)
         CASE(set_answers_the_previous_one),
         CASE(the_first_set_answers_the_initial_one),
         CASE(a_default_lives_while_it_is_set),
-        CASE(who_has_got_it_keeps_it),
+        CASE(a_reference_outlives_a_reset_of_the_default),
         CASE(setting_what_is_set_changes_nothing),
         CASE(every_reference_comes_back),
         CASE(each_device_has_its_own),

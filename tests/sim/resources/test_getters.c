@@ -33,7 +33,7 @@ static void fixed_size_tells_its_block_and_its_chunk(void **state)
     rmm_resource_release(defaults);
 }
 
-static void a_pool_tells_its_maximum(void **state)
+static void a_pool_reports_its_maximum(void **state)
 {
     rmm_resource_t *mr = make_pool(0, 1000);
     rmm_resource_t *unlimited = make_pool(0, 0);
@@ -80,7 +80,7 @@ static void sam_headroom_tells_its_headroom(void **state)
     rmm_resource_release(mr);
 }
 
-static void a_resource_tells_its_device(void **state)
+static void a_resource_reports_its_device(void **state)
 {
     rmm_resource_t *cuda, *pool, *host;
 
@@ -134,10 +134,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fixed_size_tells_its_block_and_its_chunk),
-        cmocka_unit_test(a_pool_tells_its_maximum),
+        cmocka_unit_test(a_pool_reports_its_maximum),
         cmocka_unit_test(async_tells_the_threshold_in_force),
         cmocka_unit_test(sam_headroom_tells_its_headroom),
-        cmocka_unit_test(a_resource_tells_its_device),
+        cmocka_unit_test(a_resource_reports_its_device),
         cmocka_unit_test(keeps_a_pointer_of_the_program),
         cmocka_unit_test(what_a_device_supports_is_asked_properly),
     };

@@ -84,7 +84,7 @@ static void frees_what_is_out_at_its_end(void **state)
     rmm_resource_release(host);
 }
 
-static void carries_no_pool(void **state)
+static void no_pool_can_be_built_on_it(void **state)
 {
     rmm_resource_t *host = make_host();
     rmm_resource_t *pool = NULL;
@@ -163,7 +163,7 @@ int main(void)
         cmocka_unit_test(works_without_any_driver),
         cmocka_unit_test(says_out_of_memory),
         cmocka_unit_test(frees_what_is_out_at_its_end),
-        cmocka_unit_test(carries_no_pool),
+        cmocka_unit_test(no_pool_can_be_built_on_it),
         cmocka_unit_test(a_callback_for_host_memory_needs_no_driver_either),
         cmocka_unit_test(survives_every_failing_request),
     };

@@ -86,7 +86,7 @@ static void each_word_builds_what_it_says(void **state)
     assert_int_equal(rmm_sim_violations(), 0);
 }
 
-static void no_word_is_left_out_above(void **state)
+static void every_name_of_a_resource_has_a_case(void **state)
 {
     const rmm_spec_kind_t *kind;
 
@@ -146,7 +146,7 @@ static void percent_is_of_what_is_free_now(void **state)
     rmm_resource_release(cuda);
 }
 
-static void a_block_has_the_size_said(void **state)
+static void a_spec_sets_the_block_size(void **state)
 {
     rmm_resource_t *mr = make("fixed_size:4KiB");
     void *ptr;
@@ -470,10 +470,10 @@ int main(void)
         cmocka_unit_test(a_log_callback_that_asks_for_it_does_not_hang),
         cmocka_unit_test(a_first_use_that_fails_can_be_tried_again),
         cmocka_unit_test(each_word_builds_what_it_says),
-        cmocka_unit_test(no_word_is_left_out_above),
+        cmocka_unit_test(every_name_of_a_resource_has_a_case),
         cmocka_unit_test(sizes_are_initial_and_maximum),
         cmocka_unit_test(percent_is_of_what_is_free_now),
-        cmocka_unit_test(a_block_has_the_size_said),
+        cmocka_unit_test(a_spec_sets_the_block_size),
         cmocka_unit_test(a_part_of_the_free_memory_is_whole_units),
         cmocka_unit_test(an_adaptor_gets_its_sizes),
         cmocka_unit_test(a_wrong_spec_is_refused_in_one_line),
