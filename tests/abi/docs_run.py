@@ -75,7 +75,7 @@ LEFT = {  # page: {how a command, or a block of another language, begins: why it
         "tests/gpu/run": GPU,
         "RMM_DRIVER=sim tools/bench/measure": LONG,
         "tools/bench/": "reads what tools/bench/measure wrote",
-        "cmake --preset bench": LONG,
+        "cmake --preset nocuda": LONG,
         "tests/bench/instructions": "the step bench of tests/run",
     },
     "docs/testing.md": {
