@@ -98,6 +98,7 @@ take_place(rmm_clocks_t *clocks, uint64_t key, rmm_stream_t stream, bool is_bloc
     entry->ended = 0;
     entry->capture = 0;
     entry->is_blocking = is_blocking;
+    entry->clock.is_unsure = false; /* of the stream that had the place before */
     return place;
 }
 
@@ -128,6 +129,7 @@ void rmm__clocks_stream_begins(
     clocks->streams[place].ended = 0;
     clocks->streams[place].capture = 0;
     clocks->streams[place].is_blocking = is_blocking;
+    clocks->streams[place].clock.is_unsure = false; /* as in take_place() */
     clocks->streams[place].stream_id = (uint64_t)(uintptr_t)stream;
 }
 
@@ -263,6 +265,8 @@ void rmm__clocks_sync_all(rmm_clocks_t *clocks)
     for (uint32_t i = 0; i < RMM_CLOCKS_STREAMS; i++) {
         clocks->streams[i].clock.is_unsure = false;
     }
+    clocks->ended = (rmm_clock_t){.is_unsure = false}; /* the host knows it all */
+    clocks->has_ended = false;
 }
 
 /* --- events ------------------------------------------------------------------------------ */
