@@ -56,15 +56,27 @@ void rmm__kernel_table_fini(rmm_kernel_table_t *table)
     *table = (rmm_kernel_table_t){0};
 }
 
-/* FNV-1a, 64 bit */
+/* With its upper half, on which few bits of the product's lower half depend. */
+static uint64_t mix(uint64_t hash, uint64_t word)
+{
+    hash = (hash ^ word) * 0x100000001b3ull;
+    return hash ^ hash >> 32;
+}
+
+/* FNV-1a on words instead of bytes, because names of templates have thousands of bytes and a
+ * kernel without an entry is looked for at each launch. */
 static uint64_t hash_of_name(const char *name)
 {
-    uint64_t hash = 0xcbf29ce484222325ull;
+    uint64_t hash = 0xcbf29ce484222325ull, word = 0;
+    size_t left = strlen(name);
 
-    for (; *name != '\0'; name++) {
-        hash = (hash ^ (unsigned char)*name) * 0x100000001b3ull;
+    for (; left >= sizeof(word); left -= sizeof(word), name += sizeof(word)) {
+        memcpy(&word, name, sizeof(word));
+        hash = mix(hash, word);
     }
-    return hash;
+    word = 0;
+    memcpy(&word, name, left);
+    return mix(hash, word);
 }
 
 static rmm_kernel_key_t *key_bucket(rmm_kernel_table_t *table, const void *function)
