@@ -12,6 +12,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "diag/engine_impl.h"
 #include "diag/event_range.h"
@@ -368,9 +369,29 @@ void rmm__diag_engine_on_event(void *context, const rmm_diag_event_v1_t *given)
     }
 }
 
+/* False: whoever holds it seems to be interrupted. Others have it for some microseconds. */
+static bool comes_free(rmm_mutex_t *mutex)
+{
+    const struct timespec pause = {.tv_nsec = 1000000};
+    bool is_free = rmm__mutex_trylock(mutex);
+
+    for (int i = 0; i < 200 && !is_free; i++) {
+        (void)nanosleep(&pause, NULL);
+        is_free = rmm__mutex_trylock(mutex);
+    }
+    if (is_free) {
+        rmm__mutex_unlock(mutex);
+    }
+    return is_free;
+}
+
 void rmm__diag_engine_settle(rmm_diag_engine_t *engine)
 {
-    rmm__diag_guards_settle(engine);
+    /* what came free is not this thread's: from then on only others are waited for */
+    if (engine->queue != NULL && comes_free(&engine->lock) &&
+        comes_free(&engine->stacks.lock)) {
+        rmm__diag_guards_settle(engine);
+    }
 }
 
 void rmm__diag_engine_parameters_unknown(rmm_diag_engine_t *engine)

@@ -84,7 +84,9 @@ void rmm__diag_engine_reset(rmm_diag_engine_t *engine, int32_t device);
  * on at any time. So no freed block that went back to the driver is known any more. */
 void rmm__diag_engine_driver_unseen(rmm_diag_engine_t *engine, bool from_now_on);
 
-/* Findings of work on the GPU that has ended since the last call of the engine. */
+/* Findings of work on the GPU that has ended since the last call of the engine. For the end of the
+ * process: if that is in a signal handler, which has interrupted a call of the engine, they are
+ * lost. */
 void rmm__diag_engine_settle(rmm_diag_engine_t *engine);
 
 /* A launch whose parameters the source could not read was reported without words. */

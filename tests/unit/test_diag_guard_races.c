@@ -314,6 +314,29 @@ static void what_the_driver_has_back_is_not_checked(void **state)
     diag_close(&diag);
 }
 
+/* --- the end of the process ---------------------------------------------------------- */
+
+/* As a signal handler that ends the process, in the midst of a launch. */
+static char *end_in_a_call(const char *name, char *to, size_t *bytes, int *status)
+{
+    rmm__diag_engine_settle(diag.engine);
+    *status = -1;
+    return NULL;
+}
+
+static void the_end_does_not_wait_for_the_call_that_it_interrupts(void **state)
+{
+    diag = diag_open_described((rmm_diag_engine_desc_t){
+        .row_count = 8,
+        .kernel_count = 8,
+        .demangle = end_in_a_call,
+        .modes = RMM_DIAG_MODE_USAGE | RMM_DIAG_MODE_GUARDS,
+        .queue = run_at_once});
+    diag_launch(&diag, "kernel", 0);
+    assert_int_equal(diag.header->launches, 1);
+    diag_close(&diag);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -329,6 +352,7 @@ int main(void)
         cmocka_unit_test(a_late_check_does_not_end_the_guard_that_has_its_slot),
         cmocka_unit_test(a_late_close_does_not_open_the_guard_that_has_its_slot),
         cmocka_unit_test(what_the_driver_has_back_is_not_checked),
+        cmocka_unit_test(the_end_does_not_wait_for_the_call_that_it_interrupts),
     };
 
     return cmocka_run_group_tests(tests, take_page, give_page_back);
