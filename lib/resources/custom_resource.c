@@ -19,7 +19,6 @@
 
 #include "base/callback.h"
 #include "core/assert.h"
-#include "core/host_memory.h"
 #include "core/options.h"
 #include "driver/driver.h"
 #include "resources/tracked.h"
@@ -240,7 +239,6 @@ static void custom_destroy(rmm_tracked_t *tracked)
         self->ops.destroy(self->payload);
         leave(&scope, is_in_scope);
     }
-    rmm__free(self);
 }
 
 static const rmm_tracked_source_t source = {
@@ -293,34 +291,24 @@ rmm_status_t rmm__custom_create(
         ops->properties != 0 ? ops->properties : RMM_DEVICE_ACCESSIBLE;
     rmm_resource_desc_t desc = {
         .ops = table_of(type, ops), .name = ops->name, .properties = properties};
-    const rmm_driver_t *driver;
-    custom_t *self;
+    custom_t model = {.tracked.source = &source, .ops = *ops, .payload = payload};
+    rmm_tracked_t *self;
     rmm_status_t status;
 
     RMM_CHECK_ARG(
         (properties & ~(RMM_DEVICE_ACCESSIBLE | RMM_HOST_ACCESSIBLE)) == 0,
         "unknown property");
     RMM_CHECK_ARG((ops->flags & ~RMM_CUSTOM_UNCHECKED) == 0, "unknown flag");
-    status = choose_device(properties, &driver, &desc.device);
+    status = choose_device(properties, &model.driver, &desc.device);
     if (status != RMM_OK) {
         return status;
     }
-    self = rmm__calloc(1, sizeof(*self));
-    if (self == NULL) {
-        return RMM_ERR_OUT_OF_HOST_MEMORY;
+    model.ops.name = NULL; /* the base has a copy */
+    status = rmm__tracked_create(&model.tracked, sizeof(model), &desc, &self);
+    if (status == RMM_OK) {
+        *out = &self->base;
     }
-    self->ops = *ops;
-    self->ops.name = NULL; /* the base has a copy */
-    self->payload = payload;
-    self->tracked.source = &source;
-    self->driver = driver;
-    status = rmm__tracked_init(&self->tracked, &desc);
-    if (status != RMM_OK) {
-        rmm__free(self);
-        return status;
-    }
-    *out = &self->tracked.base;
-    return RMM_OK;
+    return status;
 }
 
 rmm_status_t rmm_custom_resource_create(

@@ -6,7 +6,6 @@
 
 #include "base/diag_attach.h"
 #include "core/assert.h"
-#include "core/host_memory.h"
 #include "log/log.h"
 
 typedef struct driver_memory {
@@ -92,67 +91,31 @@ static void give_back(rmm_tracked_t *tracked, void *ptr, const rmm_request_t *re
     }
 }
 
-static void destroy(rmm_tracked_t *tracked)
-{
-    rmm__free(from_tracked(tracked));
-}
-
-static const rmm_tracked_source_t source = {
-    .obtain = obtain, .give_back = give_back, .destroy = destroy};
-
-static rmm_status_t make_instance(
-    const rmm_driver_memory_kind_t *kind, const rmm_driver_t *driver, int device,
-    rmm_tracked_t **out)
-{
-    rmm_status_t status = kind->check != NULL ? kind->check(driver, device) : RMM_OK;
-    driver_memory_t *self;
-
-    if (status != RMM_OK) {
-        return status;
-    }
-    self = rmm__calloc(1, sizeof(*self));
-    if (self == NULL) {
-        return RMM_ERR_OUT_OF_HOST_MEMORY;
-    }
-    self->tracked.instance_key = (uint64_t)device;
-    self->driver = driver;
-    self->kind = kind;
-    self->tracked.source = &source;
-    status = rmm__tracked_init(
-        &self->tracked, &(rmm_resource_desc_t){
-                            .ops = kind->ops,
-                            .properties = kind->properties,
-                            .device = device,
-                            .in_host_memory = kind->in_host_memory,
-                        });
-    if (status != RMM_OK) {
-        rmm__free(self);
-        return status;
-    }
-    *out = &self->tracked;
-    return RMM_OK;
-}
+static const rmm_tracked_source_t source = {.obtain = obtain, .give_back = give_back};
 
 rmm_status_t
 rmm__driver_memory_create(const rmm_driver_memory_kind_t *kind, rmm_resource_t **out)
 {
-    const rmm_driver_t *driver;
+    driver_memory_t model = {.tracked.source = &source, .kind = kind};
+    rmm_resource_desc_t desc = {
+        .ops = kind->ops,
+        .properties = kind->properties,
+        .in_host_memory = kind->in_host_memory};
+    rmm_status_t status = rmm__driver_here(&model.driver, &desc.device);
     rmm_resource_t *shared;
-    rmm_tracked_t *fresh;
-    int device;
-    rmm_status_t status = rmm__driver_here(&driver, &device);
 
     if (status != RMM_OK) {
         return status;
     }
-    shared = rmm__tracked_share(kind->instances, (uint64_t)device);
-    if (shared == NULL) {
-        status = make_instance(kind, driver, device, &fresh);
-        if (status != RMM_OK) {
-            return status;
-        }
-        shared = rmm__tracked_install(kind->instances, fresh);
+    model.tracked.instance_key = (uint64_t)desc.device;
+    shared = rmm__tracked_share(kind->instances, model.tracked.instance_key);
+    if (shared != NULL) {
+        *out = shared;
+        return RMM_OK;
     }
-    *out = shared;
-    return RMM_OK;
+    status = kind->check != NULL ? kind->check(model.driver, desc.device) : RMM_OK;
+    return status == RMM_OK
+               ? rmm__tracked_get(
+                     kind->instances, &model.tracked, sizeof(model), &desc, out)
+               : status;
 }

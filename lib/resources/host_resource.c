@@ -40,13 +40,8 @@ static void host_give_back(rmm_tracked_t *self, void *ptr, const rmm_request_t *
     free(ptr);
 }
 
-static void host_destroy(rmm_tracked_t *self)
-{
-    rmm__free(self);
-}
-
 static const rmm_tracked_source_t host_source = {
-    .obtain = host_obtain, .give_back = host_give_back, .destroy = host_destroy};
+    .obtain = host_obtain, .give_back = host_give_back};
 
 static const rmm_resource_ops_t host_ops = {
     .type_name = "host",
@@ -58,41 +53,14 @@ static const rmm_resource_ops_t host_ops = {
     .settles = true,
 };
 
-static rmm_status_t make_instance(rmm_tracked_t **out)
-{
-    rmm_tracked_t *self = rmm__calloc(1, sizeof(*self));
-    rmm_status_t status;
-
-    if (self == NULL) {
-        return RMM_ERR_OUT_OF_HOST_MEMORY;
-    }
-    self->source = &host_source;
-    status = rmm__tracked_init(
-        self, &(rmm_resource_desc_t){
-                  .ops = &host_ops, .properties = RMM_HOST_ACCESSIBLE, .device = -1});
-    if (status != RMM_OK) {
-        rmm__free(self);
-        return status;
-    }
-    *out = self;
-    return RMM_OK;
-}
-
 rmm_status_t rmm_host_resource_create(rmm_resource_t **out)
 {
-    rmm_resource_t *shared;
+    const rmm_tracked_t model = {.source = &host_source};
 
     RMM_CHECK_ARG(out != NULL, "out is NULL");
-    shared = rmm__tracked_share(&instances, 0);
-    if (shared == NULL) {
-        rmm_tracked_t *fresh;
-        rmm_status_t status = make_instance(&fresh);
-
-        if (status != RMM_OK) {
-            return status;
-        }
-        shared = rmm__tracked_install(&instances, fresh);
-    }
-    *out = shared;
-    return RMM_OK;
+    return rmm__tracked_get(
+        &instances, &model, sizeof(model),
+        &(rmm_resource_desc_t){
+            .ops = &host_ops, .properties = RMM_HOST_ACCESSIBLE, .device = -1},
+        out);
 }

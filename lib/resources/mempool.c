@@ -148,7 +148,7 @@ static void end_pool(const rmm_mempool_t *pool)
     }
 }
 
-static void let_go(rmm_mempool_t *pool, bool keep_native)
+void rmm__mempool_close(rmm_mempool_t *pool, bool keep_native)
 {
     uint64_t reserved;
 
@@ -163,16 +163,6 @@ static void let_go(rmm_mempool_t *pool, bool keep_native)
         end_pool(pool);
     }
     rmm__free(pool);
-}
-
-void rmm__mempool_close(rmm_mempool_t *pool)
-{
-    let_go(pool, false);
-}
-
-void rmm__mempool_abandon(rmm_mempool_t *pool)
-{
-    let_go(pool, true);
 }
 
 int rmm__mempool_ask(rmm_mempool_t *pool, const rmm_accounting_t *accounting)

@@ -96,10 +96,9 @@ rmm__mempool_resource_create(const rmm_mempool_plan_t *plan, rmm_resource_t **ou
 /* The pool with this handle, one reference. RMM_OK or RMM_ERR_OUT_OF_HOST_MEMORY. */
 rmm_status_t
 rmm__mempool_open(const rmm_mempool_plan_t *plan, rmm_mempool_t **pool_out);
-/* Drop a reference. The last one subtracts the pool's bytes from the location and ends it. */
-void rmm__mempool_close(rmm_mempool_t *pool);
-/* The same after a failure: the pool itself stays as it is. */
-void rmm__mempool_abandon(rmm_mempool_t *pool);
+/* Drop a reference. The last one subtracts the pool's bytes from the location and ends it;
+ * keep_native, after a failure: the driver's pool stays as it is. */
+void rmm__mempool_close(rmm_mempool_t *pool, bool keep_native);
 
 /* Wait for the device, for a trim to return all freed memory. In a scope. A driver's error. */
 int rmm__mempool_see_frees(const rmm_driver_t *driver);

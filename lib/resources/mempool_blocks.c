@@ -96,12 +96,7 @@ static void give_back(rmm_tracked_t *tracked, void *ptr, const rmm_request_t *re
 
 static void destroy(rmm_tracked_t *tracked)
 {
-    rmm_mempool_resource_t *self = from_tracked(tracked);
-
-    if (self->pool != NULL) {
-        rmm__mempool_close(self->pool);
-    }
-    rmm__free(self);
+    rmm__mempool_close(from_tracked(tracked)->pool, false);
 }
 
 static const rmm_tracked_source_t source = {
@@ -262,55 +257,43 @@ rmm_status_t rmm__mempool_require(const rmm_driver_t *driver, int device)
     return RMM_OK;
 }
 
-/* The base, and the first look at what the pool holds. */
-static rmm_status_t init(rmm_mempool_resource_t *self, const rmm_mempool_plan_t *plan)
+/* The first look at what the pool holds. If it fails, the pool stays as it is. */
+static rmm_status_t look(rmm_mempool_t *pool, rmm_tracked_t *self)
 {
-    rmm_status_t status;
-    int error;
+    int error = rmm__mempool_ask(pool, &self->base.accounting);
 
-    self->tracked.source = &source;
-    self->tracked.instance_key = plan->instance_key;
-    status = rmm__tracked_init(
-        &self->tracked, &(rmm_resource_desc_t){
-                            .ops = plan->ops,
-                            .name = plan->name,
-                            .properties = plan->properties,
-                            .device = self->pool->device,
-                        });
-    if (status != RMM_OK) {
-        return status;
-    }
-    error = rmm__mempool_ask(self->pool, &self->tracked.base.accounting);
     if (error != RMM_DRIVER_OK) {
-        rmm__resource_fini(&self->tracked.base);
-        return rmm__driver_error(plan->driver, error, "reading the memory pool");
+        rmm__resource_fini(&self->base);
+        rmm__free(self);
+        return rmm__driver_error(pool->driver, error, "reading the memory pool");
     }
     return RMM_OK;
 }
 
 static rmm_status_t make(const rmm_mempool_plan_t *plan, rmm_tracked_t **out)
 {
-    rmm_mempool_resource_t *self = rmm__calloc(1, sizeof(*self));
-    rmm_status_t status;
+    rmm_mempool_resource_t model = {
+        .tracked = {.source = &source, .instance_key = plan->instance_key}};
+    rmm_status_t status = rmm__mempool_open(plan, &model.pool);
 
-    if (self == NULL) {
-        return RMM_ERR_OUT_OF_HOST_MEMORY;
-    }
-    status = rmm__mempool_open(plan, &self->pool);
     if (status != RMM_OK) {
-        goto err_free_self;
+        return status;
     }
-    status = init(self, plan);
+    status = rmm__tracked_create(
+        &model.tracked, sizeof(model),
+        &(rmm_resource_desc_t){
+            .ops = plan->ops,
+            .name = plan->name,
+            .properties = plan->properties,
+            .device = model.pool->device,
+        },
+        out);
+    if (status == RMM_OK) {
+        status = look(model.pool, *out);
+    }
     if (status != RMM_OK) {
-        goto err_abandon_pool;
+        rmm__mempool_close(model.pool, true);
     }
-    *out = &self->tracked;
-    return RMM_OK;
-
-err_abandon_pool:
-    rmm__mempool_abandon(self->pool);
-err_free_self:
-    rmm__free(self);
     return status;
 }
 

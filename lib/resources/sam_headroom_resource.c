@@ -168,9 +168,7 @@ headroom_give_back(rmm_tracked_t *tracked, void *ptr, const rmm_request_t *reque
 }
 
 static const rmm_tracked_source_t source = {
-    .obtain = headroom_obtain,
-    .give_back = headroom_give_back,
-    .destroy = rmm__system_free_object};
+    .obtain = headroom_obtain, .give_back = headroom_give_back};
 
 static const rmm_resource_ops_t sam_headroom_ops = RMM_SYSTEM_OPS("sam_headroom");
 

@@ -73,11 +73,6 @@ void rmm__system_destroy(rmm_resource_t *mr)
     rmm__tracked_destroy(mr);
 }
 
-void rmm__system_free_object(rmm_tracked_t *tracked)
-{
-    rmm__free(rmm__system_from_tracked(tracked));
-}
-
 /* --- creation ----------------------------------------------------------------------- */
 
 static rmm_status_t check_device(const rmm_driver_t *driver, int device)
@@ -106,58 +101,23 @@ static rmm_status_t check_device(const rmm_driver_t *driver, int device)
     return RMM_OK;
 }
 
-static rmm_status_t make_instance(
-    const rmm_system_plan_t *plan, const rmm_driver_t *driver, int device,
-    rmm_tracked_t **out)
-{
-    rmm_system_memory_t *self = rmm__calloc(1, sizeof(*self));
-    rmm_status_t status;
-
-    if (self == NULL) {
-        return RMM_ERR_OUT_OF_HOST_MEMORY;
-    }
-    self->driver = driver;
-    self->headroom_bytes = plan->headroom_bytes;
-    self->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
-    self->tracked.source = plan->source;
-    self->tracked.instance_key = plan->headroom_bytes;
-    status = rmm__tracked_init(
-        &self->tracked, &(rmm_resource_desc_t){
-                            .ops = plan->ops,
-                            .name = plan->name,
-                            .properties = RMM_DEVICE_ACCESSIBLE | RMM_HOST_ACCESSIBLE,
-                            .device = device,
-                        });
-    if (status != RMM_OK) {
-        rmm__free(self);
-        return status;
-    }
-    *out = &self->tracked;
-    return RMM_OK;
-}
-
 rmm_status_t rmm__system_create(const rmm_system_plan_t *plan, rmm_resource_t **out)
 {
-    const rmm_driver_t *driver;
-    rmm_resource_t *shared;
-    rmm_tracked_t *fresh;
-    int device;
-    rmm_status_t status = rmm__driver_here(&driver, &device);
+    rmm_system_memory_t model = {
+        .tracked = {.source = plan->source, .instance_key = plan->headroom_bytes},
+        .headroom_bytes = plan->headroom_bytes,
+        .page_bytes = (size_t)sysconf(_SC_PAGESIZE)};
+    rmm_resource_desc_t desc = {
+        .ops = plan->ops,
+        .name = plan->name,
+        .properties = RMM_DEVICE_ACCESSIBLE | RMM_HOST_ACCESSIBLE};
+    rmm_status_t status = rmm__driver_here(&model.driver, &desc.device);
 
     if (status == RMM_OK) {
-        status = check_device(driver, device);
+        status = check_device(model.driver, desc.device);
     }
-    if (status != RMM_OK) {
-        return status;
-    }
-    shared = rmm__tracked_share(&plan->instances[device], plan->headroom_bytes);
-    if (shared == NULL) {
-        status = make_instance(plan, driver, device, &fresh);
-        if (status != RMM_OK) {
-            return status;
-        }
-        shared = rmm__tracked_install(&plan->instances[device], fresh);
-    }
-    *out = shared;
-    return RMM_OK;
+    return status == RMM_OK ? rmm__tracked_get(
+                                  &plan->instances[desc.device], &model.tracked,
+                                  sizeof(model), &desc, out)
+                            : status;
 }

@@ -46,8 +46,6 @@ static inline rmm_system_memory_t *rmm__system_from_tracked(rmm_tracked_t *track
 
 /* The op: waits for the device if a block is live. */
 void rmm__system_destroy(rmm_resource_t *mr);
-/* The source's: frees the object. */
-void rmm__system_free_object(rmm_tracked_t *tracked);
 
 /* Memory of the host's heap, or RMM_ERR_OUT_OF_MEMORY. */
 rmm_status_t rmm__system_heap_alloc(const rmm_request_t *request, void **ptr_out);

@@ -25,9 +25,7 @@ system_give_back(rmm_tracked_t *self, void *ptr, const rmm_request_t *request)
 }
 
 static const rmm_tracked_source_t source = {
-    .obtain = system_obtain,
-    .give_back = system_give_back,
-    .destroy = rmm__system_free_object};
+    .obtain = system_obtain, .give_back = system_give_back};
 
 static const rmm_resource_ops_t system_ops = RMM_SYSTEM_OPS("system");
 

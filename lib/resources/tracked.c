@@ -9,11 +9,14 @@
  */
 #include "resources/tracked.h"
 
+#include <string.h>
+
 #include "base/callback.h"
 #include "base/diag_attach.h"
 #include "base/limits.h"
 #include "core/assert.h"
 #include "core/fork.h"
+#include "core/host_memory.h"
 
 static rmm_mutex_t instances_lock = RMM_MUTEX_INITIALIZER;
 
@@ -291,13 +294,31 @@ void rmm__tracked_destroy(rmm_resource_t *mr)
     rmm__pointer_map_fini(&self->blocks);
     rmm__mutex_fini(&self->lock);
     rmm__resource_fini(mr);
-    self->source->destroy(self);
+    if (self->source->destroy != NULL) {
+        self->source->destroy(self);
+    }
+    rmm__free(self);
 }
 
-rmm_status_t rmm__tracked_init(rmm_tracked_t *self, const rmm_resource_desc_t *desc)
+rmm_status_t rmm__tracked_create(
+    const rmm_tracked_t *model, size_t bytes, const rmm_resource_desc_t *desc,
+    rmm_tracked_t **out)
 {
+    rmm_tracked_t *self = rmm__calloc(1, bytes);
+    rmm_status_t status;
+
+    if (self == NULL) {
+        return RMM_ERR_OUT_OF_HOST_MEMORY;
+    }
+    memcpy(self, model, bytes);
     rmm__mutex_init(&self->lock);
-    return rmm__resource_init(&self->base, desc);
+    status = rmm__resource_init(&self->base, desc);
+    if (status != RMM_OK) {
+        rmm__free(self);
+        return status;
+    }
+    *out = self;
+    return RMM_OK;
 }
 
 /* One that lives, retained, or NULL. */
@@ -340,4 +361,23 @@ rmm_resource_t *rmm__tracked_install(rmm_tracked_t **instances, rmm_tracked_t *f
         rmm_resource_release(&fresh->base);
     }
     return winner;
+}
+
+rmm_status_t rmm__tracked_get(
+    rmm_tracked_t **instances, const rmm_tracked_t *model, size_t bytes,
+    const rmm_resource_desc_t *desc, rmm_resource_t **out)
+{
+    rmm_resource_t *shared = rmm__tracked_share(instances, model->instance_key);
+    rmm_tracked_t *fresh;
+
+    if (shared == NULL) {
+        rmm_status_t status = rmm__tracked_create(model, bytes, desc, &fresh);
+
+        if (status != RMM_OK) {
+            return status;
+        }
+        shared = rmm__tracked_install(instances, fresh);
+    }
+    *out = shared;
+    return RMM_OK;
 }

@@ -29,7 +29,8 @@ typedef struct rmm_tracked_source {
         rmm_tracked_t *self, const rmm_request_t *request, void **ptr_out);
     /* The size and the alignment are those of the allocation. */
     void (*give_back)(rmm_tracked_t *self, void *ptr, const rmm_request_t *request);
-    void (*destroy)(rmm_tracked_t *self); /* frees the object, all else is done */
+    void (*destroy)(
+        rmm_tracked_t *self); /* of what it added to the object; NULL: nothing */
     bool
         keeps_reserve; /* it enters in the accounting what it holds from the driver; else
                            that is the blocks themselves */
@@ -52,8 +53,11 @@ static inline rmm_tracked_t *rmm__tracked_from_base(rmm_resource_t *mr)
     return RMM_CONTAINER_OF(mr, rmm_tracked_t, base);
 }
 
-/* The source is set and all else zero. As rmm__resource_init(). */
-rmm_status_t rmm__tracked_init(rmm_tracked_t *self, const rmm_resource_desc_t *desc);
+/* A new object of `bytes`, a copy of `model`: its source is set, its base and lock are not. As
+ * rmm__resource_init(). */
+rmm_status_t rmm__tracked_create(
+    const rmm_tracked_t *model, size_t bytes, const rmm_resource_desc_t *desc,
+    rmm_tracked_t **out);
 
 /* One more reference on the shared instance with this key in the list, or NULL. */
 rmm_resource_t *rmm__tracked_share(rmm_tracked_t **instances, uint64_t key);
@@ -61,6 +65,11 @@ rmm_resource_t *rmm__tracked_share(rmm_tracked_t **instances, uint64_t key);
 /* Put `fresh` into the list of shared instances, under its instance_key. If another thread
  * was faster, return its instance and release `fresh`. */
 rmm_resource_t *rmm__tracked_install(rmm_tracked_t **instances, rmm_tracked_t *fresh);
+
+/* All three: the shared instance with the model's key, which is created if missing. */
+rmm_status_t rmm__tracked_get(
+    rmm_tracked_t **instances, const rmm_tracked_t *model, size_t bytes,
+    const rmm_resource_desc_t *desc, rmm_resource_t **out);
 
 /* The ops. */
 rmm_status_t
