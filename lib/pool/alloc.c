@@ -31,7 +31,7 @@ static bool is_worth_asking_locked(const engine_t *engine, const engine_alloc_t 
 {
     return alloc->units >= LARGE_UNITS && engine->streams.alone == NULL &&
            engine->block_units == 0 && engine->source != NULL &&
-           rmm__engine_has_batches_locked(engine) && rmm__turn_is_free(&engine->turn);
+           engine->streams.with_batches != NULL && rmm__turn_is_free(&engine->turn);
 }
 
 /* Memory beyond the frontier comes last, behind clean memory beside the stream's own. Left to

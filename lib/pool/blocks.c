@@ -27,7 +27,7 @@ static uint64_t looseness(const rmm_blocks_t *blocks, const rmm_index_entry_t *e
 }
 
 typedef struct fits {
-    rmm_index_fit_t fit[RMM_BLOCKS_FEW];
+    rmm_index_entry_t fit[RMM_BLOCKS_FEW];
     uint32_t count;
 } fits_t;
 
@@ -42,19 +42,18 @@ static inline void first_fits(
 
 /* The tightest of the first few fits, by address, of both heaps together; the lowest of
  * equally tight ones. NULL if nothing fits. */
-static const rmm_index_fit_t *
+static const rmm_index_entry_t *
 choose(const rmm_blocks_t *blocks, const fits_t *a, const fits_t *b)
 {
-    const rmm_index_fit_t *best = NULL;
+    const rmm_index_entry_t *best = NULL;
     uint64_t best_looseness = 0;
     uint32_t a_at = 0, b_at = 0;
 
     while (a_at + b_at < RMM_BLOCKS_FEW && (a_at < a->count || b_at < b->count)) {
-        bool is_a =
-            b_at == b->count ||
-            (a_at < a->count && a->fit[a_at].entry.unit < b->fit[b_at].entry.unit);
-        const rmm_index_fit_t *next = is_a ? &a->fit[a_at++] : &b->fit[b_at++];
-        uint64_t loose = looseness(blocks, &next->entry);
+        bool is_a = b_at == b->count ||
+                    (a_at < a->count && a->fit[a_at].unit < b->fit[b_at].unit);
+        const rmm_index_entry_t *next = is_a ? &a->fit[a_at++] : &b->fit[b_at++];
+        uint64_t loose = looseness(blocks, next);
 
         if (best == NULL || loose < best_looseness) {
             best = next;
@@ -67,9 +66,9 @@ choose(const rmm_blocks_t *blocks, const fits_t *a, const fits_t *b)
 /* Choose the free block to take from, in either heap. False if nothing fits. */
 static bool find_fit(
     const rmm_blocks_t *blocks, rmm_heap_t own, rmm_heap_t shared,
-    const rmm_blocks_request_t *request, rmm_index_fit_t *fit_out)
+    const rmm_blocks_request_t *request, rmm_index_entry_t *fit_out)
 {
-    const rmm_index_fit_t *best;
+    const rmm_index_entry_t *best;
     fits_t first, second;
 
     first_fits(blocks, own, request, &first);
@@ -102,45 +101,31 @@ static inline void make_live(rmm_blocks_t *blocks, rmm_block_node_t *node)
  * Cut `units` off the front of a free block into a node of their own, which is in no heap;
  * the block keeps its node and its age.
  */
-static uint32_t
-cut_front(rmm_blocks_t *blocks, const rmm_index_fit_t *fit, uint32_t units)
+static uint32_t cut_front(rmm_blocks_t *blocks, uint32_t index, uint32_t units)
 {
-    uint32_t index = fit->entry.block;
     uint32_t front = node_take(blocks);
     rmm_block_node_t *node = &blocks->nodes[index];
+    uint64_t unit = node->unit;
 
-    blocks->nodes[front].unit = node->unit;
+    blocks->nodes[front].unit = unit;
     blocks->nodes[front].units = units;
     blocks->nodes[front].heap = HEAP_UNUSED;
     list_insert(blocks, node->prev, front, index);
     node->unit += units;
     node->units -= units;
-    rmm__index_cut_front(
-        &blocks->index_nodes, &blocks->heaps[node->heap].index, fit, units);
+    heap_changed(blocks, &blocks->heaps[node->heap], index, unit);
     return front;
 }
 
-/* Split `pad` units off the front of the block that a search has found; *fit is the rest. */
-static void skip_pad(rmm_blocks_t *blocks, rmm_index_fit_t *fit, uint32_t pad)
-{
-    uint32_t index = rmm__blocks_cut_back(blocks, fit->entry.block, pad);
-    const rmm_index_t *tree = &blocks->heaps[blocks->nodes[index].heap].index;
-
-    rmm__index_find(&blocks->index_nodes, tree, blocks->nodes[index].unit, fit);
-}
-
 /* Take the front of a free block that a search has found. */
-static rmm_block_t
-take_from(rmm_blocks_t *blocks, const rmm_index_fit_t *fit, uint32_t units)
+static rmm_block_t take_from(rmm_blocks_t *blocks, uint32_t index, uint32_t units)
 {
-    uint32_t index = fit->entry.block;
     rmm_heap_body_t *body = &blocks->heaps[blocks->nodes[index].heap];
 
-    if (fit->entry.units == units) {
-        rmm__index_remove_found(&blocks->index_nodes, &body->index, fit);
-        heap_left(blocks, body, index);
+    if (blocks->nodes[index].units == units) {
+        heap_leave(blocks, body, index);
     } else {
-        index = cut_front(blocks, fit, units);
+        index = cut_front(blocks, index, units);
     }
     body->free_units -= units;
     make_live(blocks, &blocks->nodes[index]);
@@ -174,8 +159,8 @@ static NOINLINE rmm_blocks_result_t take_by_search(
     rmm_blocks_t *blocks, rmm_heap_t own, rmm_heap_t shared,
     const rmm_blocks_request_t *request, rmm_block_t *block_out)
 {
-    rmm_index_fit_t fit;
-    uint32_t pad;
+    rmm_index_entry_t fit;
+    uint32_t index, pad;
 
     if (!rmm__blocks_reserve(blocks)) {
         return RMM_BLOCKS_NO_STORAGE;
@@ -185,14 +170,12 @@ static NOINLINE rmm_blocks_result_t take_by_search(
     if (!find_fit(blocks, own, shared, request, &fit)) {
         return RMM_BLOCKS_NO_FIT;
     }
-    pad = rmm__index_pad(fit.entry.unit, request->align_units);
-    if (!request->extends && fit.entry.unit + pad + request->units > blocks->frontier) {
+    pad = rmm__index_pad(fit.unit, request->align_units);
+    if (!request->extends && fit.unit + pad + request->units > blocks->frontier) {
         return RMM_BLOCKS_EXTENDS;
     }
-    if (pad != 0) {
-        skip_pad(blocks, &fit, pad);
-    }
-    *block_out = take_from(blocks, &fit, request->units);
+    index = pad != 0 ? rmm__blocks_cut_back(blocks, fit.block, pad) : fit.block;
+    *block_out = take_from(blocks, index, request->units);
     return RMM_BLOCKS_OK;
 }
 
@@ -233,48 +216,6 @@ rmm_block_t rmm__blocks_find(const rmm_blocks_t *blocks, uint64_t unit)
 
 /* --- free ---------------------------------------------------------------------------- */
 
-/* Merge a node that is in no heap with its two neighbours, both free in the heap. */
-static uint32_t merge_both(rmm_blocks_t *blocks, rmm_heap_body_t *body, uint32_t index)
-{
-    rmm_block_node_t *node = &blocks->nodes[index];
-    uint32_t keep = node->prev;
-    uint32_t drop = node->next;
-    rmm_block_node_t *kept = &blocks->nodes[keep];
-    uint32_t after = blocks->nodes[drop].next;
-
-    heap_leave(blocks, body, drop);
-    kept->units += node->units + blocks->nodes[drop].units;
-    kept->next = after;
-    blocks->nodes[after].prev = keep;
-    heap_changed(blocks, body, keep, kept->unit);
-    node_put(blocks, drop);
-    node_put(blocks, index);
-    return keep;
-}
-
-/* The same with one neighbour, which keeps its node. */
-static uint32_t
-merge_one(rmm_blocks_t *blocks, rmm_heap_body_t *body, uint32_t index, bool with_prev)
-{
-    rmm_block_node_t *node = &blocks->nodes[index];
-    uint32_t keep = with_prev ? node->prev : node->next;
-    rmm_block_node_t *kept = &blocks->nodes[keep];
-    uint64_t unit = kept->unit;
-
-    if (with_prev) {
-        kept->next = node->next;
-        blocks->nodes[node->next].prev = keep;
-    } else {
-        kept->prev = node->prev;
-        blocks->nodes[node->prev].next = keep;
-        kept->unit = node->unit;
-    }
-    kept->units += node->units;
-    heap_changed(blocks, body, keep, unit);
-    node_put(blocks, index);
-    return keep;
-}
-
 void rmm__blocks_enter(
     rmm_blocks_t *blocks, uint32_t index, rmm_heap_t heap, uint64_t stamp)
 {
@@ -284,9 +225,15 @@ void rmm__blocks_enter(
     bool with_next = merges_with(blocks, node->next, heap, stamp);
 
     assert(body->newest == 0 || blocks->ages[body->newest].stamp <= stamp);
+    if (with_prev && with_next) {
+        heap_leave(blocks, body, node->next);
+        glue(blocks, index, node->next);
+    }
     if (with_prev || with_next) {
-        index = with_prev && with_next ? merge_both(blocks, body, index)
-                                       : merge_one(blocks, body, index, with_prev);
+        uint32_t keep = with_prev ? node->prev : node->next;
+
+        absorb(blocks, body, keep, index);
+        index = keep;
         if (body->newest == index) {
             blocks->ages[index].stamp = stamp;
             return;

@@ -36,6 +36,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "pool/index.h"
+
 #define RMM_BLOCKS_UNIT UINT64_C(256)
 #define RMM_BLOCKS_FEW 4u
 
@@ -50,15 +52,12 @@ typedef uint32_t rmm_heap_t;
 #define RMM_HEAP_NONE UINT32_MAX
 
 /*
- * Storage for nodes and tables, chosen by the owner (private memory, a shared file).
- * resize() works like realloc (contents kept to the smaller size, new bytes zeroed;
- * NULL: failed, the old memory stays); new_bytes 0 frees and returns NULL. `what` tells
- * the areas apart: 'm' the manager itself, 'n' nodes, 'a' their ages, 't' table of live
- * blocks, 'h' heaps, 'i' indices. Growing 't' asks for new memory before the old is freed.
+ * Storage for nodes and tables. resize() works like realloc (contents kept to the smaller size,
+ * new bytes zeroed; NULL: failed, the old memory stays); new_bytes 0 frees and returns NULL. The
+ * table of live blocks asks for new memory before the old is freed.
  */
 typedef struct rmm_blocks_storage {
-    void *(*resize)(
-        void *context, char what, void *old, size_t old_bytes, size_t new_bytes);
+    void *(*resize)(void *context, void *old, size_t old_bytes, size_t new_bytes);
     void *context;
 } rmm_blocks_storage_t;
 
@@ -191,7 +190,6 @@ bool rmm__blocks_find_gap(
 
 /* The block that was freed last counts as merged. O(1), largest_free O(32). */
 uint64_t rmm__blocks_free_units(const rmm_blocks_t *blocks, rmm_heap_t heap);
-uint32_t rmm__blocks_free_count(const rmm_blocks_t *blocks, rmm_heap_t heap);
 uint32_t rmm__blocks_largest_free(const rmm_blocks_t *blocks, rmm_heap_t heap);
 
 /* Stamp of the oldest free block; UINT64_MAX when the heap is empty. Makes the last merge
@@ -230,7 +228,7 @@ void rmm__blocks_walk(
  * change anything. */
 void rmm__blocks_walk_free(
     rmm_blocks_t *blocks, rmm_heap_t heap, uint32_t units,
-    bool (*fn)(void *context, uint64_t unit, uint32_t units), void *context);
+    bool (*fn)(void *context, const rmm_index_entry_t *block), void *context);
 
 /* Check all structures. Returns NULL, or a sentence that says what is wrong. For tests and
  * heavy checks. */

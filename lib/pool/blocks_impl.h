@@ -27,7 +27,6 @@
 #include <assert.h>
 
 #include "pool/blocks.h"
-#include "pool/index.h"
 
 #define HEAP_UNUSED (RMM_HEAP_NONE - 1)
 
@@ -47,13 +46,14 @@ typedef struct rmm_block_age {
 } rmm_block_age_t;
 static_assert(sizeof(rmm_block_age_t) == 16, "a node and its age take 48 bytes");
 
-/* In an empty heap all is zero but `in_use`. */
+/* In an empty heap all is zero but `in_use` and `tag`. */
 typedef struct rmm_heap_body {
     uint64_t free_units;     /* of all free blocks */
     uint32_t free_count;     /* like all that follows, without the recent one */
     uint32_t recent;         /* the block that was freed last, or 0 */
     uint32_t oldest, newest; /* ends of the age list */
     rmm_index_t index;
+    uint64_t tag;         /* the owner's; 0 in a new heap */
     uint32_t in_use;      /* 1; 0 in a destroyed heap */
     uint32_t next_unused; /* destroyed heaps: index + 1 of the next, or 0 */
 } rmm_heap_body_t;
@@ -82,7 +82,7 @@ struct rmm_blocks {
 #endif
 };
 
-/* Ensure two unused nodes, and room for one more live block in the table. */
+/* Ensure two unused nodes, and room for two more live blocks in the table. */
 bool rmm__blocks_reserve(rmm_blocks_t *blocks);
 
 /* Merge the heap's recent block with its neighbours, and enter it in index and age list. */
@@ -251,19 +251,13 @@ static inline void heap_enter(rmm_blocks_t *blocks, rmm_heap_t heap, uint32_t in
     body->free_count++;
 }
 
-/* A free block has left the index of its heap: remove it from age list and count, too. */
-static inline void
-heap_left(rmm_blocks_t *blocks, rmm_heap_body_t *body, uint32_t index)
-{
-    age_remove(blocks, body, index);
-    body->free_count--;
-}
-
+/* The block is settled and leaves the heap; it is in no heap then. */
 static inline void
 heap_leave(rmm_blocks_t *blocks, rmm_heap_body_t *body, uint32_t index)
 {
     rmm__index_remove(&blocks->index_nodes, &body->index, blocks->nodes[index].unit);
-    heap_left(blocks, body, index);
+    age_remove(blocks, body, index);
+    body->free_count--;
 }
 
 /* A free block's unit or units have changed. */
@@ -273,6 +267,34 @@ static inline void heap_changed(
     rmm_index_entry_t entry = entry_of(blocks, index);
 
     rmm__index_change(&blocks->index_nodes, &body->index, unit_before, &entry);
+}
+
+/* Make an adjacent node, which is in no heap, part of this one. */
+static inline void glue(rmm_blocks_t *blocks, uint32_t index, uint32_t neighbour)
+{
+    rmm_block_node_t *node = &blocks->nodes[index];
+    const rmm_block_node_t *taken = &blocks->nodes[neighbour];
+
+    if (node->prev == neighbour) {
+        node->unit = taken->unit;
+        node->prev = taken->prev;
+        blocks->nodes[node->prev].next = index;
+    } else {
+        node->next = taken->next;
+        blocks->nodes[node->next].prev = index;
+    }
+    node->units += taken->units;
+    node_put(blocks, neighbour);
+}
+
+/* The same with a settled free block, which keeps its node and its age. */
+static inline void
+absorb(rmm_blocks_t *blocks, rmm_heap_body_t *body, uint32_t index, uint32_t neighbour)
+{
+    uint64_t unit = blocks->nodes[index].unit;
+
+    glue(blocks, index, neighbour);
+    heap_changed(blocks, body, index, unit);
 }
 
 /* --- access to one block, for the hot path of an owner ------------------------------- */

@@ -7,34 +7,30 @@
 
 /* --- parts of a live block ----------------------------------------------------------- */
 
-/* Split a live block after its first `units`; both parts are live. Returns the back. */
-static uint32_t split_live(rmm_blocks_t *blocks, uint32_t index, uint32_t units)
+/* Split a block after its first `units`. The back is a node in no heap. */
+static uint32_t split(rmm_blocks_t *blocks, uint32_t index, uint32_t units)
 {
-    uint32_t rest = node_take(blocks);
+    uint32_t back = node_take(blocks);
     rmm_block_node_t *node = &blocks->nodes[index];
 
-    blocks->nodes[rest] = (rmm_block_node_t){
+    blocks->nodes[back] = (rmm_block_node_t){
         .unit = node->unit + units,
         .units = node->units - units,
-        .heap = RMM_HEAP_NONE,
+        .heap = HEAP_UNUSED,
         .tag = node->tag};
     node->units = units;
-    list_insert(blocks, index, rest, node->next);
-    table_insert(blocks, rest);
-    blocks->live_count++;
-    return rest;
+    list_insert(blocks, index, back, node->next);
+    return back;
 }
 
-static void unsplit_live(rmm_blocks_t *blocks, uint32_t index, uint32_t rest)
+static uint32_t split_live(rmm_blocks_t *blocks, uint32_t index, uint32_t units)
 {
-    uint32_t after = blocks->nodes[rest].next;
+    uint32_t back = split(blocks, index, units);
 
-    blocks->nodes[index].units += blocks->nodes[rest].units;
-    blocks->nodes[index].next = after;
-    blocks->nodes[after].prev = index;
-    table_remove(blocks, rest);
-    node_put(blocks, rest);
-    blocks->live_count--;
+    blocks->nodes[back].heap = RMM_HEAP_NONE;
+    table_insert(blocks, back);
+    blocks->live_count++;
+    return back;
 }
 
 bool rmm__blocks_free_part(
@@ -43,26 +39,19 @@ bool rmm__blocks_free_part(
 {
     uint32_t front = (uint32_t)(unit - blocks->nodes[block].unit);
     uint32_t back = blocks->nodes[block].units - front - units;
-    uint32_t middle = block;
 
     assert(unit >= blocks->nodes[block].unit && units > 0);
     assert((uint64_t)front + units <= blocks->nodes[block].units);
+    if ((front != 0 || back != 0) && !rmm__blocks_reserve(blocks)) {
+        return false;
+    }
     if (front != 0) {
-        if (!rmm__blocks_reserve(blocks)) {
-            return false;
-        }
-        middle = split_live(blocks, block, front);
+        block = split_live(blocks, block, front);
     }
     if (back != 0) {
-        if (!rmm__blocks_reserve(blocks)) {
-            if (front != 0) {
-                unsplit_live(blocks, block, middle);
-            }
-            return false;
-        }
-        split_live(blocks, middle, units);
+        split_live(blocks, block, units);
     }
-    rmm__blocks_free(blocks, middle, heap, stamp);
+    rmm__blocks_free(blocks, block, heap, stamp);
     return true;
 }
 
@@ -112,14 +101,10 @@ block_around(const rmm_blocks_t *blocks, rmm_heap_t heap, uint64_t unit, uint32_
 
 uint32_t rmm__blocks_cut_back(rmm_blocks_t *blocks, uint32_t index, uint32_t units)
 {
-    uint32_t back = node_take(blocks);
-    rmm_block_node_t *node = &blocks->nodes[index];
+    uint32_t back = split(blocks, index, units);
+    const rmm_block_node_t *node = &blocks->nodes[index];
     rmm_heap_body_t *body = &blocks->heaps[node->heap];
 
-    blocks->nodes[back].unit = node->unit + units;
-    blocks->nodes[back].units = node->units - units;
-    list_insert(blocks, index, back, node->next);
-    node->units = units;
     heap_changed(blocks, body, index, node->unit);
     heap_enter(blocks, node->heap, back);
     blocks->ages[back].stamp = blocks->ages[index].stamp;
@@ -163,25 +148,21 @@ rmm_blocks_result_t rmm__blocks_move(
     return RMM_BLOCKS_OK;
 }
 
-/* Remove the end of a free block from the manager. */
-static void forget_back(rmm_blocks_t *blocks, uint32_t index, uint32_t units)
-{
-    rmm_block_node_t *node = &blocks->nodes[index];
-
-    blocks->nodes[node->next].prev = 0;
-    node->next = 0;
-    node->units -= units;
-    heap_changed(blocks, &blocks->heaps[node->heap], index, node->unit);
-}
-
-static void forget_front(rmm_blocks_t *blocks, uint32_t index, uint32_t units)
+/* Remove the front or the back of a free block from the manager. */
+static void
+forget_end(rmm_blocks_t *blocks, uint32_t index, uint64_t from, uint32_t units)
 {
     rmm_block_node_t *node = &blocks->nodes[index];
     uint64_t unit = node->unit;
 
-    blocks->nodes[node->prev].next = 0;
-    node->prev = 0;
-    node->unit += units;
+    if (from == unit) {
+        blocks->nodes[node->prev].next = 0;
+        node->prev = 0;
+        node->unit += units;
+    } else {
+        blocks->nodes[node->next].prev = 0;
+        node->next = 0;
+    }
     node->units -= units;
     heap_changed(blocks, &blocks->heaps[node->heap], index, unit);
 }
@@ -199,8 +180,7 @@ static void forget(rmm_blocks_t *blocks, uint32_t index)
 bool rmm__blocks_cut(
     rmm_blocks_t *blocks, rmm_heap_t heap, uint64_t unit, uint32_t units)
 {
-    rmm_block_node_t *node;
-    uint32_t index, before, after;
+    uint32_t index, before;
 
     assert(heap_is_valid(blocks, heap) && units > 0);
     rmm__blocks_settle(blocks, heap);
@@ -208,20 +188,17 @@ bool rmm__blocks_cut(
     if (index == 0) {
         return false;
     }
-    node = &blocks->nodes[index];
-    before = (uint32_t)(unit - node->unit);
-    after = node->units - before - units;
-    if (before != 0 && after != 0) {
+    before = (uint32_t)(unit - blocks->nodes[index].unit);
+    if (before != 0 && before + units < blocks->nodes[index].units) {
         if (!rmm__blocks_reserve(blocks)) {
             return false;
         }
-        forget_front(blocks, rmm__blocks_cut_back(blocks, index, before), units);
-    } else if (before != 0) {
-        forget_back(blocks, index, units);
-    } else if (after != 0) {
-        forget_front(blocks, index, units);
-    } else {
+        index = rmm__blocks_cut_back(blocks, index, before);
+    }
+    if (blocks->nodes[index].units == units) {
         forget(blocks, index);
+    } else {
+        forget_end(blocks, index, unit, units);
     }
     blocks->heaps[heap].free_units -= units;
     blocks->total_free_units -= units;

@@ -10,21 +10,6 @@ uint64_t rmm__blocks_free_units(const rmm_blocks_t *blocks, rmm_heap_t heap)
     return blocks->heaps[heap].free_units;
 }
 
-uint32_t rmm__blocks_free_count(const rmm_blocks_t *blocks, rmm_heap_t heap)
-{
-    const rmm_heap_body_t *body = &blocks->heaps[heap];
-    const rmm_block_node_t *node = &blocks->nodes[body->recent];
-    uint64_t stamp;
-
-    assert(heap_is_valid(blocks, heap));
-    if (body->recent == 0) {
-        return body->free_count;
-    }
-    stamp = blocks->ages[body->recent].stamp;
-    return body->free_count + 1 - merges_with(blocks, node->prev, heap, stamp) -
-           merges_with(blocks, node->next, heap, stamp);
-}
-
 uint32_t rmm__blocks_largest_free(const rmm_blocks_t *blocks, rmm_heap_t heap)
 {
     assert(heap_is_valid(blocks, heap));
@@ -141,26 +126,12 @@ void rmm__blocks_walk(
     }
 }
 
-typedef struct free_walk {
-    bool (*fn)(void *context, uint64_t unit, uint32_t units);
-    void *context;
-} free_walk_t;
-
-static bool visit_free(void *context, const rmm_index_entry_t *entry)
-{
-    const free_walk_t *walk = context;
-
-    return walk->fn(walk->context, entry->unit, entry->units);
-}
-
 void rmm__blocks_walk_free(
     rmm_blocks_t *blocks, rmm_heap_t heap, uint32_t units,
-    bool (*fn)(void *context, uint64_t unit, uint32_t units), void *context)
+    bool (*fn)(void *context, const rmm_index_entry_t *block), void *context)
 {
-    free_walk_t walk = {fn, context};
-
     assert(heap_is_valid(blocks, heap) && units > 0);
     rmm__blocks_settle(blocks, heap);
     rmm__index_walk(
-        &blocks->index_nodes, &blocks->heaps[heap].index, units, visit_free, &walk);
+        &blocks->index_nodes, &blocks->heaps[heap].index, units, fn, context);
 }

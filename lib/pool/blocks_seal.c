@@ -12,43 +12,25 @@ void rmm__blocks_seal(rmm_blocks_t *blocks, uint64_t stamp)
     blocks->sealed = stamp;
 }
 
-/* Merge a neighbour of the same heap into a settled free block, which keeps its age. */
-static void absorb(rmm_blocks_t *blocks, uint32_t index, uint32_t neighbour)
-{
-    rmm_block_node_t *node = &blocks->nodes[index];
-    const rmm_block_node_t *taken = &blocks->nodes[neighbour];
-    rmm_heap_body_t *body = &blocks->heaps[node->heap];
-    uint64_t unit = node->unit;
-
-    heap_leave(blocks, body, neighbour);
-    if (node->prev == neighbour) {
-        node->unit = taken->unit;
-        node->prev = taken->prev;
-        blocks->nodes[node->prev].next = index;
-    } else {
-        node->next = taken->next;
-        blocks->nodes[node->next].prev = index;
-    }
-    node->units += taken->units;
-    heap_changed(blocks, body, index, unit);
-    node_put(blocks, neighbour);
-}
-
 /* From the newest on, so that no block absorbs a newer one. */
 static void merge_late(rmm_blocks_t *blocks, rmm_heap_t heap, uint64_t sealed)
 {
-    uint32_t index = blocks->heaps[heap].newest;
+    rmm_heap_body_t *body = &blocks->heaps[heap];
+    uint32_t index = body->newest;
 
     while (index != 0 && blocks->ages[index].stamp > sealed) {
         const rmm_block_node_t *node = &blocks->nodes[index];
+        uint32_t older = node->prev;
 
-        while (blocks->nodes[node->prev].heap == heap) {
-            absorb(blocks, index, node->prev);
+        if (blocks->nodes[older].heap != heap) {
+            older = node->next;
         }
-        while (blocks->nodes[node->next].heap == heap) {
-            absorb(blocks, index, node->next);
+        if (blocks->nodes[older].heap == heap) {
+            heap_leave(blocks, body, older);
+            absorb(blocks, body, index, older);
+        } else {
+            index = blocks->ages[index].older;
         }
-        index = blocks->ages[index].older;
     }
 }
 

@@ -15,32 +15,29 @@
 #define NODES_AT_ONCE 32
 #define FIRST_HEAPS 4
 
-static void *
-resize(rmm_blocks_t *blocks, char what, void *old, size_t old_bytes, size_t new_bytes)
+static void *resize(rmm_blocks_t *blocks, void *old, size_t old_bytes, size_t new_bytes)
 {
-    return blocks->storage.resize(
-        blocks->storage.context, what, old, old_bytes, new_bytes);
+    return blocks->storage.resize(blocks->storage.context, old, old_bytes, new_bytes);
 }
 
-static void release(rmm_blocks_t *blocks, char what, void *area, size_t bytes)
+static void release(rmm_blocks_t *blocks, void *area, size_t bytes)
 {
     if (area != NULL) {
-        resize(blocks, what, area, bytes, 0);
+        resize(blocks, area, bytes, 0);
     }
 }
 
 /* Change the capacity of an array; false: it stays as it is. */
 static bool grow(
-    rmm_blocks_t *blocks, char what, void **array, size_t element_bytes,
-    uint32_t *capacity, uint64_t wanted)
+    rmm_blocks_t *blocks, void **array, size_t element_bytes, uint32_t *capacity,
+    uint64_t wanted)
 {
     void *grown;
 
     if (wanted > UINT32_MAX) {
         return false;
     }
-    grown =
-        resize(blocks, what, *array, *capacity * element_bytes, wanted * element_bytes);
+    grown = resize(blocks, *array, *capacity * element_bytes, wanted * element_bytes);
     if (grown == NULL) {
         return false;
     }
@@ -59,7 +56,7 @@ index_reserve(rmm_blocks_t *blocks, uint32_t node_capacity, uint32_t heap_capaci
     uint64_t wanted = rmm__index_nodes_for(node_capacity, heap_capacity);
 
     return wanted <= all->capacity || grow(
-                                          blocks, 'i', (void **)&all->nodes,
+                                          blocks, (void **)&all->nodes,
                                           sizeof(*all->nodes), &all->capacity, wanted);
 }
 
@@ -70,13 +67,13 @@ static bool grow_nodes(rmm_blocks_t *blocks)
 
     if (blocks->node_capacity < wanted &&
         !grow(
-            blocks, 'n', (void **)&blocks->nodes, sizeof(*blocks->nodes),
+            blocks, (void **)&blocks->nodes, sizeof(*blocks->nodes),
             &blocks->node_capacity, wanted)) {
         return false;
     }
     if (blocks->age_capacity < wanted &&
         !grow(
-            blocks, 'a', (void **)&blocks->ages, sizeof(*blocks->ages),
+            blocks, (void **)&blocks->ages, sizeof(*blocks->ages),
             &blocks->age_capacity, wanted)) {
         return false;
     }
@@ -117,7 +114,7 @@ static bool grow_table(rmm_blocks_t *blocks)
     size_t old_buckets = table_buckets(blocks);
     size_t buckets =
         old_buckets == 0 ? (size_t)1 << FIRST_BUCKETS_LOG2 : 2 * old_buckets;
-    uint32_t *table = resize(blocks, 't', NULL, 0, buckets * sizeof(*table));
+    uint32_t *table = resize(blocks, NULL, 0, buckets * sizeof(*table));
 
     if (table == NULL) {
         return false;
@@ -139,7 +136,7 @@ static bool grow_table(rmm_blocks_t *blocks)
             index = next;
         }
     }
-    release(blocks, 't', blocks->table, old_buckets * sizeof(*table));
+    release(blocks, blocks->table, old_buckets * sizeof(*table));
     blocks->table = table;
     return true;
 }
@@ -151,7 +148,8 @@ bool rmm__blocks_reserve(rmm_blocks_t *blocks)
 
     /* the heaps' recent blocks are in the table as well */
     return (has_two || add_nodes(blocks)) &&
-           ((uint64_t)blocks->live_count + blocks->heap_count < blocks->table_limit ||
+           ((uint64_t)blocks->live_count + blocks->heap_count + 1 <
+                blocks->table_limit ||
             grow_table(blocks));
 }
 
@@ -159,8 +157,7 @@ bool rmm__blocks_reserve(rmm_blocks_t *blocks)
 
 rmm_blocks_t *rmm__blocks_create(const rmm_blocks_storage_t *storage)
 {
-    rmm_blocks_t *blocks =
-        storage->resize(storage->context, 'm', NULL, 0, sizeof(*blocks));
+    rmm_blocks_t *blocks = storage->resize(storage->context, NULL, 0, sizeof(*blocks));
 
     if (blocks == NULL) {
         return NULL;
@@ -178,14 +175,14 @@ void rmm__blocks_destroy(rmm_blocks_t *blocks)
     if (blocks == NULL) {
         return;
     }
-    release(blocks, 'n', blocks->nodes, blocks->node_capacity * sizeof(*blocks->nodes));
-    release(blocks, 'a', blocks->ages, blocks->age_capacity * sizeof(*blocks->ages));
+    release(blocks, blocks->nodes, blocks->node_capacity * sizeof(*blocks->nodes));
+    release(blocks, blocks->ages, blocks->age_capacity * sizeof(*blocks->ages));
     release(
-        blocks, 'i', blocks->index_nodes.nodes,
+        blocks, blocks->index_nodes.nodes,
         blocks->index_nodes.capacity * sizeof(*blocks->index_nodes.nodes));
-    release(blocks, 't', blocks->table, table_buckets(blocks) * sizeof(*blocks->table));
-    release(blocks, 'h', blocks->heaps, blocks->heap_capacity * sizeof(*blocks->heaps));
-    release(blocks, 'm', blocks, sizeof(*blocks));
+    release(blocks, blocks->table, table_buckets(blocks) * sizeof(*blocks->table));
+    release(blocks, blocks->heaps, blocks->heap_capacity * sizeof(*blocks->heaps));
+    release(blocks, blocks, sizeof(*blocks));
 }
 
 rmm_blocks_result_t rmm__blocks_heap_create(rmm_blocks_t *blocks, rmm_heap_t *heap_out)
@@ -202,13 +199,14 @@ rmm_blocks_result_t rmm__blocks_heap_create(rmm_blocks_t *blocks, rmm_heap_t *he
         if (heap == capacity &&
             (!index_reserve(blocks, blocks->node_capacity, wanted) ||
              !grow(
-                 blocks, 'h', (void **)&blocks->heaps, sizeof(*blocks->heaps),
+                 blocks, (void **)&blocks->heaps, sizeof(*blocks->heaps),
                  &blocks->heap_capacity, wanted))) {
             return RMM_BLOCKS_NO_STORAGE;
         }
         blocks->heap_count++;
     }
     blocks->heaps[heap].in_use = 1;
+    blocks->heaps[heap].tag = 0;
     *heap_out = heap;
     return RMM_BLOCKS_OK;
 }

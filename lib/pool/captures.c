@@ -135,6 +135,7 @@ get_heap_locked(engine_t *engine, engine_capture_t *capture, uint64_t stream_id)
     if (rmm__blocks_heap_create(engine->blocks, &fresh.heap) != RMM_BLOCKS_OK) {
         return NULL;
     }
+    engine->blocks->heaps[fresh.heap].tag = HEAP_OF_GRAPH;
     capture->heaps[capture->heap_count] = fresh;
     return &capture->heaps[capture->heap_count++];
 }

@@ -42,22 +42,51 @@ static bool chunks_can_grow_locked(const engine_t *engine, uint64_t need)
  * would be used twice. */
 static bool is_new_locked(const engine_t *engine, uint64_t unit, uint32_t units)
 {
+    const engine_chunks_t *chunks = &engine->chunks;
+    rmm_index_entry_t last;
+
     return unit + units <= UINT64_MAX / RMM_BLOCKS_UNIT &&
-           !rmm__chunk_list_overlaps(&engine->chunks, unit, units);
+           !(rmm__index_at(&chunks->nodes, &chunks->tree, unit + units - 1, &last) &&
+             last.unit + last.units > unit);
+}
+
+/* Room for one chunk more. False: no host memory, and nothing changed. */
+static bool reserve_locked(engine_chunks_t *chunks)
+{
+    rmm_index_nodes_t *all = &chunks->nodes;
+    uint64_t wanted = rmm__index_nodes_for((uint64_t)chunks->count + 1, 1);
+    rmm_index_node_t *grown;
+
+    if (wanted <= all->capacity) {
+        return true;
+    }
+    wanted *= 2;
+    grown = rmm__resize(
+        all->nodes, all->capacity * sizeof(*grown), wanted * sizeof(*grown));
+    if (grown == NULL) {
+        return false;
+    }
+    all->nodes = grown;
+    all->capacity = (uint32_t)wanted;
+    return true;
 }
 
 static rmm_status_t chunk_insert_locked(engine_t *engine, uint64_t unit, uint32_t units)
 {
+    engine_chunks_t *chunks = &engine->chunks;
+    const rmm_index_entry_t chunk = {.unit = unit, .units = units};
+
     if (!is_new_locked(engine, unit, units)) {
         return RMM_ERR_BAD_ALLOC;
     }
-    if (!rmm__chunk_list_reserve(&engine->chunks) ||
+    if (!reserve_locked(chunks) ||
         rmm__blocks_add(
             engine->blocks, engine->clean, unit, units,
             rmm__engine_clean_stamp_locked(engine)) != RMM_BLOCKS_OK) {
         return RMM_ERR_OUT_OF_HOST_MEMORY;
     }
-    rmm__chunk_list_insert(&engine->chunks, unit, units);
+    rmm__index_insert(&chunks->nodes, &chunks->tree, &chunk);
+    chunks->count++;
     return RMM_OK;
 }
 
@@ -179,10 +208,7 @@ static rmm_status_t chunks_grow(engine_t *engine, uint64_t need)
     }
     promised = promise(engine, need, &room);
     if (promised == 0) {
-        return rmm__error(
-            RMM_ERR_OUT_OF_MEMORY,
-            "its maximum of %" PRIu64 " bytes leaves room for %" PRIu64,
-            engine->maximum_bytes, room);
+        return rmm__engine_no_room(engine, room);
     }
     bytes = promised;
     status = obtain(engine, need, &bytes, &ptr);
@@ -226,42 +252,32 @@ static bool chunks_compact(engine_t *engine, uint64_t need)
 
 /* --- giving back --------------------------------------------------------------------- */
 
-static bool is_all_clean_locked(engine_t *engine, const engine_chunk_t *chunk)
-{
-    uint64_t unit;
-    uint32_t units;
-
-    return rmm__blocks_free_around(
-               engine->blocks, engine->clean, chunk->unit, &unit, &units) &&
-           unit == chunk->unit && units == chunk->units;
-}
-
-static uint64_t bytes_of(const engine_chunk_t *chunk)
+static uint64_t bytes_of(const rmm_index_entry_t *chunk)
 {
     return chunk->units * RMM_BLOCKS_UNIT;
 }
 
-/* Take free chunks out, from the highest address below *unit down; returns how many. Their
- * entries stay, without units, until the end of the trim. */
+/* Take free chunks out, from the highest address below *unit down; returns how many. */
 static uint32_t take_free_chunks_locked(
-    engine_t *engine, uint64_t keep_bytes, uint64_t *unit, engine_chunk_t *taken)
+    engine_t *engine, uint64_t keep_bytes, uint64_t *unit, rmm_index_entry_t *taken)
 {
     engine_chunks_t *chunks = &engine->chunks;
-    uint32_t index = rmm__chunk_list_place(chunks, *unit);
     uint32_t count = 0;
+    rmm_index_entry_t chunk;
 
-    while (index > 0 && count < RETURNS_AT_ONCE) {
-        engine_chunk_t *chunk = &chunks->chunks[--index];
-        uint64_t bytes = bytes_of(chunk);
+    while (count < RETURNS_AT_ONCE &&
+           rmm__index_at(&chunks->nodes, &chunks->tree, *unit - 1, &chunk)) {
+        uint64_t bytes = bytes_of(&chunk);
 
-        *unit = chunk->unit;
+        *unit = chunk.unit;
         if (engine->figures.reserved_bytes >= bytes &&
             engine->figures.reserved_bytes - bytes >= keep_bytes &&
-            is_all_clean_locked(engine, chunk) &&
-            rmm__blocks_cut(engine->blocks, engine->clean, chunk->unit, chunk->units)) {
+            rmm__engine_is_clean_locked(engine, chunk.unit, chunk.units) &&
+            rmm__blocks_cut(engine->blocks, engine->clean, chunk.unit, chunk.units)) {
             engine->figures.reserved_bytes -= bytes;
-            taken[count++] = *chunk;
-            chunk->units = 0;
+            rmm__index_remove(&chunks->nodes, &chunks->tree, chunk.unit);
+            chunks->count--;
+            taken[count++] = chunk;
         }
     }
     if (count != 0) {
@@ -270,9 +286,16 @@ static uint32_t take_free_chunks_locked(
     return count;
 }
 
+static void give_back(engine_t *engine, const rmm_index_entry_t *chunk)
+{
+    engine->upstream->give_back(
+        engine->owner, (void *)(uintptr_t)(chunk->unit * RMM_BLOCKS_UNIT),
+        bytes_of(chunk));
+}
+
 static rmm_status_t chunks_trim(engine_t *engine, uint64_t keep_bytes)
 {
-    engine_chunk_t taken[RETURNS_AT_ONCE];
+    rmm_index_entry_t taken[RETURNS_AT_ONCE];
     uint64_t unit = UINT64_MAX;
     uint32_t count;
 
@@ -281,39 +304,40 @@ static rmm_status_t chunks_trim(engine_t *engine, uint64_t keep_bytes)
         count = take_free_chunks_locked(engine, keep_bytes, &unit, taken);
         rmm__mutex_unlock(&engine->lock);
         for (uint32_t i = 0; i < count; i++) {
-            engine->upstream->give_back(
-                engine->owner, (void *)(uintptr_t)(taken[i].unit * RMM_BLOCKS_UNIT),
-                bytes_of(&taken[i]));
+            give_back(engine, &taken[i]);
         }
     } while (count != 0);
-    rmm__mutex_lock(&engine->lock);
-    rmm__chunk_list_compact(&engine->chunks);
-    rmm__mutex_unlock(&engine->lock);
     return RMM_OK;
 }
 
-static uint64_t clean_chunk_bytes_locked(engine_t *engine)
-{
-    uint64_t bytes = 0;
+typedef struct clean_chunks {
+    engine_t *engine;
+    uint64_t bytes;
+} clean_chunks_t;
 
-    for (uint32_t i = 0; i < engine->chunks.count; i++) {
-        if (is_all_clean_locked(engine, &engine->chunks.chunks[i])) {
-            bytes += bytes_of(&engine->chunks.chunks[i]);
-        }
-    }
-    return bytes;
+static bool add_if_clean(void *context, const rmm_index_entry_t *chunk)
+{
+    clean_chunks_t *clean = context;
+
+    clean->bytes +=
+        rmm__engine_is_clean_locked(clean->engine, chunk->unit, chunk->units)
+            ? bytes_of(chunk)
+            : 0;
+    return true;
 }
 
 /* If all free chunks were given back, would a chunk of so many bytes fit the maximum? */
 static bool is_worth_rearranging(engine_t *engine, uint64_t bytes)
 {
-    uint64_t room, clean;
+    const engine_chunks_t *chunks = &engine->chunks;
+    clean_chunks_t clean = {engine, 0};
+    uint64_t room;
 
     rmm__mutex_lock(&engine->lock);
     room = rmm__engine_room_locked(engine);
-    clean = clean_chunk_bytes_locked(engine);
+    rmm__index_walk(&chunks->nodes, &chunks->tree, 1, add_if_clean, &clean);
     rmm__mutex_unlock(&engine->lock);
-    return clean != 0 && (room >= bytes || clean >= bytes - room);
+    return clean.bytes != 0 && (room >= bytes || clean.bytes >= bytes - room);
 }
 
 /* Give back free chunks, each too small, to make room for one that is large enough. */
@@ -335,20 +359,22 @@ chunks_gather(engine_t *engine, uint64_t need, bool is_last, rmm_status_t *statu
     return any;
 }
 
+static bool give_back_one(void *engine, const rmm_index_entry_t *chunk)
+{
+    give_back(engine, chunk);
+    return true;
+}
+
 /* All chunks, clean or not. Where the device could not be waited for, upstream waits for it, or
  * the process exits. Nobody waits for other devices: what these may use stays with upstream. */
 static void chunks_fini(engine_t *engine, engine_end_t end)
 {
-    uint32_t count = end != ENGINE_END_USED_ELSEWHERE ? engine->chunks.count : 0;
+    engine_chunks_t *chunks = &engine->chunks;
 
-    for (uint32_t i = 0; i < count; i++) {
-        const engine_chunk_t *chunk = &engine->chunks.chunks[i];
-
-        engine->upstream->give_back(
-            engine->owner, (void *)(uintptr_t)(chunk->unit * RMM_BLOCKS_UNIT),
-            bytes_of(chunk));
+    if (end != ENGINE_END_USED_ELSEWHERE) {
+        rmm__index_walk(&chunks->nodes, &chunks->tree, 1, give_back_one, engine);
     }
-    rmm__free(engine->chunks.chunks);
+    rmm__free(chunks->nodes.nodes);
 }
 
 const engine_source_ops_t rmm__engine_chunks = {

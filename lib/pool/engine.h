@@ -182,8 +182,6 @@ uint64_t rmm__engine_grown_bytes(engine_t *engine);
 uint64_t rmm__engine_stuck_bytes(engine_t *engine);
 
 /* The engine's lock, for the owner's own accounting. */
-void rmm__engine_lock(engine_t *engine);
-void rmm__engine_unlock(engine_t *engine);
 rmm_mutex_t *rmm__engine_mutex(engine_t *engine);
 
 #endif /* RMM_POOL_ENGINE_H */

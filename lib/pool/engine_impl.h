@@ -2,7 +2,7 @@
 /*
  * Internals of the engine: its structures, and what each of its files offers to those above
  * it. Calls go downwards only: engine_life.c and alloc.c, ladder.c, source (chunks.c, range.c),
- * waits.c, events.c, open_frees.c, streams.c and captures.c, blocks.c and chunk_list.c.
+ * waits.c, events.c, open_frees.c, streams.c and captures.c, blocks.c and index.c.
  *
  * Locking: `lock` protects everything but constants. A function whose name ends in _locked
  * is called with it, the others without. No call to the driver or the source is made under
@@ -19,12 +19,12 @@
 #include "core/round.h"
 #include "core/turn.h"
 #include "pool/blocks_impl.h"
-#include "pool/chunk_list.h"
 #include "pool/engine.h"
 
 enum {
     STREAM_BATCHES = 16,  /* events kept for a stream; then the oldest two become one */
     LARGE_UNITS = 1024,   /* 256 KiB: worth querying events for */
+    ENGINES_MOST = 65,    /* synchronised together: an arena has so many */
     ASKED_FOR_LARGE = 16, /* streams, before memory beyond the frontier is used */
     BATCH_FREES_ALONE = 1024,
     BATCH_FREES = 64 /* as XLA's virtual-memory allocator batches its markers */
@@ -34,6 +34,10 @@ enum {
 #define TAG_GIVEN_UP UINT32_MAX
 /* Tag of a block that is lent to another engine (rmm__engine_refill()). */
 #define TAG_LENT (TAG_GIVEN_UP - 1)
+
+/* Tags of heaps: whose memory a block of it is. 0: of nobody in particular. */
+#define HEAP_OF_GRAPH UINT64_MAX
+#define HEAP_OF_STREAM(id) ((id) + 1)
 
 /* `event` covers all frees of the stream that are stamped up to `stamp`. */
 typedef struct engine_batch {
@@ -68,8 +72,9 @@ typedef struct engine_streams {
     uint64_t proven_stamp;  /* of the stream alone: its work up to here is done */
     uint64_t stamp;         /* of a free now; from 1 */
     uint32_t waits_begun;   /* for the device or a stream, and not ended */
-    bool is_sealed;         /* by the first: later frees do not merge with older ones */
-    uint64_t sealed_changes;  /* engine_t.changes then */
+    uint64_t
+        sealed_changes; /* engine_t.changes when the first began and sealed the blocks, so
+                                that later frees do not merge with older ones */
     uint64_t open_bytes;      /* of all streams */
     uint64_t open_bound;      /* for these */
     uint64_t open_free_least; /* a free counts as so many bytes at least */
@@ -92,12 +97,18 @@ typedef struct engine_captures {
     graph_queue_t *queue;    /* constant; tells which graphs are gone */
 } engine_captures_t;
 
+/* What came from upstream, by address: a tree (index.h) of chunks. */
+typedef struct engine_chunks {
+    rmm_index_nodes_t nodes;
+    rmm_index_t tree;
+    uint32_t count;
+} engine_chunks_t;
+
 /* Physical memory, and where in the range it is mapped. */
 typedef struct engine_piece {
     uint64_t unit;
     uint32_t units;
-    bool is_stuck;  /* can be neither used nor unmapped; its addresses are lost */
-    uint32_t found; /* number of the last search for free pieces that found it */
+    bool is_stuck; /* can be neither used nor unmapped; its addresses are lost */
     rmm_driver_physical_t physical;
 } engine_piece_t;
 
@@ -114,7 +125,6 @@ typedef struct engine_range {
     engine_piece_t *pieces;   /* by unit; without those being mapped or unmapped */
     uint32_t piece_count, piece_capacity;
     uint32_t piece_promised; /* room reserved for pieces that will be inserted */
-    uint32_t searches;       /* for free pieces, modulo 2^32; none has the number 0 */
 } engine_range_t;
 
 /* The ladder's last failure: requests of so many units fail until something changes. */
@@ -228,12 +238,6 @@ static inline uint64_t rmm__engine_clean_stamp_locked(const engine_t *engine)
     return engine->streams.alone != NULL ? engine->streams.stamp : 0;
 }
 
-/* Does any stream have an event to query? */
-static inline bool rmm__engine_has_batches_locked(const engine_t *engine)
-{
-    return engine->streams.with_batches != NULL;
-}
-
 /* --- open_frees.c -------------------------------------------------------------------- */
 
 /* A block was freed on the stream. The caller calls rmm__engine_record() next if
@@ -284,12 +288,10 @@ rmm_status_t rmm__engine_synchronise(engine_t *engine);
  * only in place of a refusal. True: they are clean. */
 bool rmm__engine_synchronise_all(engine_t *engine);
 bool rmm__engine_has_unproven(engine_t *engine);
-/* Synchronise in two parts, for one synchronise of several engines: what was freed before
- * begin() is clean after end(), if the device was synchronised between them, and unproven blocks
- * are if after that the other devices were idle. */
-uint64_t rmm__engine_sync_begin(engine_t *engine);
-void rmm__engine_sync_end(
-    engine_t *engine, uint64_t stamp, bool is_synchronised, bool others_idle);
+/* One synchronise for several engines of a device, at most ENGINES_MOST; all: of all devices,
+ * which may hang. *others_idle_out: unproven blocks are clean as well. */
+rmm_status_t rmm__engines_synchronise(
+    engine_t *const *engines, uint32_t count, bool all, bool *others_idle_out);
 
 /* --- captures.c ---------------------------------------------------------------------- */
 

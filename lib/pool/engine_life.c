@@ -82,16 +82,6 @@ uint64_t rmm__engine_stuck_bytes(engine_t *engine)
     return atomic_exchange_explicit(&engine->stuck_bytes, 0, memory_order_relaxed);
 }
 
-void rmm__engine_lock(engine_t *engine)
-{
-    rmm__mutex_lock(&engine->lock);
-}
-
-void rmm__engine_unlock(engine_t *engine)
-{
-    rmm__mutex_unlock(&engine->lock);
-}
-
 rmm_mutex_t *rmm__engine_mutex(engine_t *engine)
 {
     return &engine->lock;
@@ -188,10 +178,9 @@ void rmm__engine_destroy(engine_t *engine)
 }
 
 static void *
-storage_resize(void *context, char what, void *old, size_t old_bytes, size_t new_bytes)
+storage_resize(void *context, void *old, size_t old_bytes, size_t new_bytes)
 {
     (void)context;
-    (void)what;
     if (new_bytes == 0) {
         rmm__free(old);
         return NULL;

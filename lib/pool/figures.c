@@ -8,6 +8,8 @@
  */
 #include "pool/figures.h"
 
+#include <inttypes.h>
+
 #define SEARCHED_MOST 64 /* streams and captures */
 
 /* Over some heaps: the largest block and its heap, or the sum of units. */
@@ -90,6 +92,24 @@ uint64_t rmm__engine_reserved(engine_t *engine)
     reserved = engine->figures.reserved_bytes;
     rmm__mutex_unlock(&engine->lock);
     return reserved;
+}
+
+bool rmm__engine_is_clean_locked(engine_t *engine, uint64_t unit, uint32_t units)
+{
+    uint64_t block;
+    uint32_t block_units;
+
+    return rmm__blocks_free_around(
+               engine->blocks, engine->clean, unit, &block, &block_units) &&
+           unit + units <= block + block_units;
+}
+
+rmm_status_t rmm__engine_no_room(const engine_t *engine, uint64_t room)
+{
+    return rmm__error(
+        RMM_ERR_OUT_OF_MEMORY,
+        "its maximum of %" PRIu64 " bytes leaves room for %" PRIu64,
+        engine->maximum_bytes, room);
 }
 
 static void add_free_units(void *context, rmm_heap_t heap)

@@ -87,6 +87,12 @@ static inline uint64_t rmm__engine_room_locked(const engine_t *engine)
     return engine->maximum_bytes > held ? engine->maximum_bytes - held : 0;
 }
 
+/* Are all these units in one clean block? */
+bool rmm__engine_is_clean_locked(engine_t *engine, uint64_t unit, uint32_t units);
+
+/* Set the last error; returns RMM_ERR_OUT_OF_MEMORY. */
+rmm_status_t rmm__engine_no_room(const engine_t *engine, uint64_t room);
+
 /* A synchronise of the device would make no free memory clean that is not clean yet. */
 bool rmm__engine_is_all_clean_locked(engine_t *engine);
 

@@ -17,42 +17,28 @@
 /* --- pieces that are wholly clean ---------------------------------------------------- */
 
 typedef struct free_pieces {
-    engine_t *engine;
     uint64_t bytes, largest_bytes;
 } free_pieces_t;
 
-static bool mark_pieces_in(void *context, uint64_t unit, uint32_t units)
+static bool is_free_locked(engine_t *engine, const engine_piece_t *piece)
 {
-    free_pieces_t *found = context;
-    engine_range_t *range = &found->engine->range;
-    uint64_t end = unit + units;
-    uint32_t i = rmm__pieces_from_locked(found->engine, unit);
-
-    for (; i < range->piece_count &&
-           range->pieces[i].unit + range->pieces[i].units <= end;
-         i++) {
-        uint64_t bytes = rmm__piece_bytes(&range->pieces[i]);
-
-        range->pieces[i].found = range->searches;
-        found->bytes += bytes;
-        if (bytes > found->largest_bytes) {
-            found->largest_bytes = bytes;
-        }
-    }
-    return true;
+    return rmm__engine_is_clean_locked(engine, piece->unit, piece->units);
 }
 
-/* Visits only blocks that are large enough to have a piece, and no piece in use. */
 static free_pieces_t find_free_pieces_locked(engine_t *engine)
 {
-    free_pieces_t found = {.engine = engine};
+    const engine_range_t *range = &engine->range;
+    free_pieces_t found = {0};
 
-    if (++engine->range.searches == 0) {
-        engine->range.searches = 1;
+    for (uint32_t i = 0; i < range->piece_count; i++) {
+        uint64_t bytes = rmm__piece_bytes(&range->pieces[i]);
+
+        if (is_free_locked(engine, &range->pieces[i])) {
+            found.bytes += bytes;
+            found.largest_bytes =
+                bytes > found.largest_bytes ? bytes : found.largest_bytes;
+        }
     }
-    rmm__blocks_walk_free(
-        engine->blocks, engine->clean,
-        rmm__engine_to_units(engine->range.granule_bytes), mark_pieces_in, &found);
     return found;
 }
 
@@ -76,9 +62,9 @@ static bool take_free_piece(
     while (index-- > 0 && !found) {
         const engine_piece_t *at = &range->pieces[index];
 
-        found = at->found == range->searches && !at->is_stuck &&
-                rmm__piece_bytes(at) <= room &&
-                (at->unit < but->from || at->unit >= but->to);
+        found = rmm__piece_bytes(at) <= room &&
+                (at->unit < but->from || at->unit >= but->to) &&
+                is_free_locked(engine, at);
         if (found) {
             rmm__pieces_take_locked(engine, index, piece);
         }
@@ -88,7 +74,6 @@ static bool take_free_piece(
         return false;
     }
     *before = piece->unit;
-    piece->found = 0;
     if (!rmm__range_depart(
             engine, RANGE_CLEAN, piece->unit, rmm__piece_bytes(piece), transit)) {
         rmm__pieces_insert(engine, piece); /* it is not free any more */
@@ -203,12 +188,8 @@ static bool fill_in_scope(engine_t *engine, const rmm_blocks_gap_t *gap)
 static bool gather_beside(engine_t *engine, uint64_t need)
 {
     rmm_blocks_gap_t gap;
-    bool any;
 
-    rmm__mutex_lock(&engine->lock);
-    any = find_free_pieces_locked(engine).bytes != 0;
-    rmm__mutex_unlock(&engine->lock);
-    return any && rmm__range_find_gap(engine, need, &gap) && gap.units != 0 &&
+    return rmm__range_find_gap(engine, need, &gap) && gap.units != 0 &&
            fill_in_scope(engine, &gap);
 }
 
@@ -375,9 +356,6 @@ rmm_status_t rmm__range_trim(engine_t *engine, uint64_t keep_bytes)
     if (status != RMM_OK) {
         return status;
     }
-    rmm__mutex_lock(&engine->lock);
-    (void)find_free_pieces_locked(engine);
-    rmm__mutex_unlock(&engine->lock);
     while (status == RMM_OK) {
         uint64_t reserved = rmm__engine_reserved(engine);
 

@@ -256,12 +256,7 @@ size_growth(engine_t *engine, const rmm_blocks_gap_t *gap, growth_t *growth)
     rmm__mutex_unlock(&engine->lock);
     growth->piece_bytes = piece_bytes(engine, reserved + growth->preferred);
     growth->pieces_left = growth->preferred / growth->piece_bytes + 2;
-    return growth->need <= room
-               ? RMM_OK
-               : rmm__error(
-                     RMM_ERR_OUT_OF_MEMORY,
-                     "its maximum of %" PRIu64 " bytes leaves room for %" PRIu64,
-                     engine->maximum_bytes, room);
+    return growth->need <= room ? RMM_OK : rmm__engine_no_room(engine, room);
 }
 
 static rmm_status_t grow_as_planned(engine_t *engine, growth_t *growth)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The tree of index.h. A change descends once, recording the path, and then updates the path
- * upwards as far as first units, largest blocks or counts have changed. To change or remove
- * an entry that a search has found, it uses the path of the search.
+ * upwards as far as first units, largest blocks or counts have changed.
  */
 #include "pool/index_impl.h"
 
@@ -34,19 +33,6 @@ static void node_put(rmm_index_nodes_t *all, uint32_t index)
 {
     all->nodes[index].next_unused = all->unused;
     all->unused = index;
-}
-
-/* The path of a search. */
-static inline void follow(
-    const rmm_index_nodes_t *all, const rmm_index_t *tree, uint64_t way, path_t *path)
-{
-    uint32_t index = tree->root;
-
-    for (uint32_t level = tree->height; level-- > 0;) {
-        path->node[level] = index;
-        path->at[level] = (uint32_t)(way >> (level * WAY_BITS)) % INDEX_MOST;
-        index = all->nodes[index].child[path->at[level]];
-    }
 }
 
 static inline void entry_set(
@@ -239,45 +225,29 @@ static void shrink_root(rmm_index_nodes_t *all, rmm_index_t *tree)
     }
 }
 
-static void remove_at(rmm_index_nodes_t *all, rmm_index_t *tree, const path_t *path)
+void rmm__index_remove(rmm_index_nodes_t *all, rmm_index_t *tree, uint64_t unit)
 {
-    uint32_t units = all->nodes[path->node[0]].units[path->at[0]];
-    uint32_t level = 0;
+    path_t path;
+    uint32_t units, level = 0;
 
-    entry_remove(&all->nodes[path->node[0]], path->at[0]);
+    descend(all, tree, unit, &path);
+    assert(all->nodes[path.node[0]].unit[path.at[0]] == unit && "it is in the tree");
+    units = all->nodes[path.node[0]].units[path.at[0]];
+    entry_remove(&all->nodes[path.node[0]], path.at[0]);
     while (level + 1 < tree->height &&
-           all->nodes[path->node[level]].count < INDEX_LEAST) {
-        uint32_t parent = path->node[level + 1];
-        uint32_t at = path->at[level + 1];
+           all->nodes[path.node[level]].count < INDEX_LEAST) {
+        uint32_t parent = path.node[level + 1];
+        uint32_t at = path.at[level + 1];
         bool is_last = at + 1 == all->nodes[parent].count;
 
         balance(all, parent, is_last ? at - 1 : at);
         level++;
     }
-    summarise_up(all, tree->height, path, level);
+    summarise_up(all, tree->height, &path, level);
     shrink_root(all, tree);
     if (units == tree->largest && tree->root != 0) {
         tree->largest = largest_of(&all->nodes[tree->root]);
     }
-}
-
-void rmm__index_remove(rmm_index_nodes_t *all, rmm_index_t *tree, uint64_t unit)
-{
-    path_t path;
-
-    descend(all, tree, unit, &path);
-    assert(all->nodes[path.node[0]].unit[path.at[0]] == unit && "it is in the tree");
-    remove_at(all, tree, &path);
-}
-
-void rmm__index_remove_found(
-    rmm_index_nodes_t *all, rmm_index_t *tree, const rmm_index_fit_t *fit)
-{
-    path_t path;
-
-    follow(all, tree, fit->way, &path);
-    assert(all->nodes[path.node[0]].child[path.at[0]] == fit->entry.block);
-    remove_at(all, tree, &path);
 }
 
 /* --- change -------------------------------------------------------------------------- */
@@ -318,38 +288,17 @@ static void change_above(
     }
 }
 
-static void change_at(
-    rmm_index_nodes_t *all, rmm_index_t *tree, const path_t *path,
-    const rmm_index_entry_t *entry)
-{
-    uint32_t before = all->nodes[path->node[0]].units[path->at[0]];
-
-    change_above(all, tree, path, entry);
-    tree->largest =
-        largest_after(&all->nodes[tree->root], tree->largest, before, entry->units);
-}
-
 void rmm__index_change(
     rmm_index_nodes_t *all, rmm_index_t *tree, uint64_t unit,
     const rmm_index_entry_t *entry)
 {
     path_t path;
+    uint32_t before;
 
     descend(all, tree, unit, &path);
     assert(all->nodes[path.node[0]].unit[path.at[0]] == unit && "it is in the tree");
-    change_at(all, tree, &path, entry);
-}
-
-void rmm__index_cut_front(
-    rmm_index_nodes_t *all, rmm_index_t *tree, const rmm_index_fit_t *fit,
-    uint32_t units)
-{
-    rmm_index_entry_t entry = fit->entry;
-    path_t path;
-
-    follow(all, tree, fit->way, &path);
-    assert(all->nodes[path.node[0]].child[path.at[0]] == entry.block);
-    entry.unit += units;
-    entry.units -= units;
-    change_at(all, tree, &path, &entry);
+    before = all->nodes[path.node[0]].units[path.at[0]];
+    change_above(all, tree, &path, entry);
+    tree->largest =
+        largest_after(&all->nodes[tree->root], tree->largest, before, entry->units);
 }

@@ -47,12 +47,6 @@ typedef struct rmm_index_entry {
     uint32_t units, block;
 } rmm_index_entry_t;
 
-/* An entry that a search has found, and its position; valid until the tree changes. */
-typedef struct rmm_index_fit {
-    rmm_index_entry_t entry;
-    uint64_t way; /* the positions from the root down, 5 bits each */
-} rmm_index_fit_t;
-
 /* The most nodes that this many trees can need, with this many entries in all of them. */
 uint64_t rmm__index_nodes_for(uint64_t entries, uint64_t trees);
 
@@ -64,17 +58,6 @@ void rmm__index_remove(rmm_index_nodes_t *all, rmm_index_t *tree, uint64_t unit)
 void rmm__index_change(
     rmm_index_nodes_t *all, rmm_index_t *tree, uint64_t unit,
     const rmm_index_entry_t *entry);
-
-/* Find the entry that begins at this unit, which is in the tree. */
-void rmm__index_find(
-    const rmm_index_nodes_t *all, const rmm_index_t *tree, uint64_t unit,
-    rmm_index_fit_t *fit_out);
-/* Remove or change an entry that was found; cut_front() cuts off fewer units than it has. */
-void rmm__index_remove_found(
-    rmm_index_nodes_t *all, rmm_index_t *tree, const rmm_index_fit_t *fit);
-void rmm__index_cut_front(
-    rmm_index_nodes_t *all, rmm_index_t *tree, const rmm_index_fit_t *fit,
-    uint32_t units);
 
 /* The last entry that begins at or below this unit; false: there is none. */
 bool rmm__index_at(
@@ -88,7 +71,7 @@ bool rmm__index_at(
  */
 uint32_t rmm__index_first_fits(
     const rmm_index_nodes_t *all, const rmm_index_t *tree, uint32_t units,
-    uint32_t align_units, rmm_index_fit_t *out, uint32_t most);
+    uint32_t align_units, rmm_index_entry_t *out, uint32_t most);
 
 /* Visit all entries with at least `units`, by address, until fn returns false. fn changes
  * nothing. */

@@ -10,9 +10,7 @@
 #include <assert.h>
 
 /* 8^10 entries are more than there are blocks. */
-enum { HEIGHT_MOST = 11, HALF = INDEX_MOST / 2, WAY_BITS = 5 };
-static_assert(INDEX_MOST == 1 << WAY_BITS, "a position takes so many bits of a way");
-static_assert(HEIGHT_MOST * WAY_BITS <= 64, "a way fits into its number");
+enum { HEIGHT_MOST = 11, HALF = INDEX_MOST / 2 };
 
 /* From the leaf, level 0, up to the root: the node and the entry that was followed. */
 typedef struct path {
@@ -49,12 +47,14 @@ static inline void descend(
     const rmm_index_nodes_t *all, const rmm_index_t *tree, uint64_t unit, path_t *path)
 {
     uint32_t index = tree->root;
+    uint32_t level = tree->height;
 
-    for (uint32_t level = tree->height; level-- > 0;) {
+    do { /* the tree is not empty */
+        level--;
         path->node[level] = index;
         path->at[level] = position_of(&all->nodes[index], unit);
         index = all->nodes[index].child[path->at[level]];
-    }
+    } while (level > 0);
 }
 
 #endif /* RMM_POOL_INDEX_IMPL_H */

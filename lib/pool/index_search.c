@@ -8,52 +8,31 @@
 
 /* --- search -------------------------------------------------------------------------- */
 
-static rmm_index_entry_t entry_at(const rmm_index_nodes_t *all, const path_t *path)
-{
-    const rmm_index_node_t *leaf = &all->nodes[path->node[0]];
-    uint32_t at = path->at[0];
-
-    return (rmm_index_entry_t){leaf->unit[at], leaf->units[at], leaf->child[at]};
-}
-
-void rmm__index_find(
-    const rmm_index_nodes_t *all, const rmm_index_t *tree, uint64_t unit,
-    rmm_index_fit_t *fit_out)
-{
-    path_t path;
-
-    descend(all, tree, unit, &path);
-    fit_out->entry = entry_at(all, &path);
-    assert(fit_out->entry.unit == unit && "it is in the tree");
-    fit_out->way = 0;
-    for (uint32_t level = tree->height; level-- > 0;) {
-        fit_out->way = fit_out->way << WAY_BITS | path.at[level];
-    }
-}
-
 bool rmm__index_at(
     const rmm_index_nodes_t *all, const rmm_index_t *tree, uint64_t unit,
     rmm_index_entry_t *entry_out)
 {
-    rmm_index_entry_t entry;
+    const rmm_index_node_t *leaf;
+    uint32_t at;
     path_t path;
 
     if (tree->root == 0) {
         return false;
     }
     descend(all, tree, unit, &path);
-    entry = entry_at(all, &path);
-    if (entry.unit > unit) {
+    leaf = &all->nodes[path.node[0]];
+    at = path.at[0];
+    if (leaf->unit[at] > unit) {
         return false;
     }
-    *entry_out = entry;
+    *entry_out = (rmm_index_entry_t){leaf->unit[at], leaf->units[at], leaf->child[at]};
     return true;
 }
 
 typedef struct search {
     const rmm_index_nodes_t *all;
     uint32_t units, align_units;
-    rmm_index_fit_t *out;
+    rmm_index_entry_t *out;
     uint32_t count, most;
 } search_t;
 
@@ -76,7 +55,7 @@ static inline uint32_t large_enough(const rmm_index_node_t *node, uint32_t units
     return bits;
 }
 
-static void search_leaf(search_t *search, const rmm_index_node_t *leaf, uint64_t way)
+static void search_leaf(search_t *search, const rmm_index_node_t *leaf)
 {
     uint32_t bits = large_enough(leaf, search->units);
 
@@ -85,39 +64,36 @@ static void search_leaf(search_t *search, const rmm_index_node_t *leaf, uint64_t
         uint32_t spare = leaf->units[i] - search->units;
 
         if (spare >= rmm__index_pad(leaf->unit[i], search->align_units)) {
-            search->out[search->count++] = (rmm_index_fit_t){
-                {leaf->unit[i], leaf->units[i], leaf->child[i]}, way | i};
+            search->out[search->count++] =
+                (rmm_index_entry_t){leaf->unit[i], leaf->units[i], leaf->child[i]};
             search->most = spare == 0 ? 0 : search->most;
         }
     }
 }
 
-static void
-search_below(search_t *search, uint32_t index, uint32_t height, uint64_t way)
+static void search_below(search_t *search, uint32_t index, uint32_t height)
 {
     const rmm_index_node_t *node = &search->all->nodes[index];
     uint32_t bits;
 
     if (height == 1) {
-        search_leaf(search, node, way);
+        search_leaf(search, node);
         return;
     }
     bits = large_enough(node, search->units);
     for (; bits != 0 && search->count < search->most; bits &= bits - 1) {
-        uint32_t i = (uint32_t)__builtin_ctz(bits);
-
-        search_below(search, node->child[i], height - 1, (way | i) << WAY_BITS);
+        search_below(search, node->child[__builtin_ctz(bits)], height - 1);
     }
 }
 
 uint32_t rmm__index_first_fits(
     const rmm_index_nodes_t *all, const rmm_index_t *tree, uint32_t units,
-    uint32_t align_units, rmm_index_fit_t *out, uint32_t most)
+    uint32_t align_units, rmm_index_entry_t *out, uint32_t most)
 {
     search_t search = {all, units, align_units, out, 0, most};
 
     if (tree->root != 0) {
-        search_below(&search, tree->root, tree->height, 0);
+        search_below(&search, tree->root, tree->height);
     }
     return search.count;
 }

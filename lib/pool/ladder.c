@@ -23,20 +23,23 @@
  */
 #include "pool/source.h"
 
-#include <inttypes.h>
-
 #include "pool/figures.h"
 
 #define RECLAIM_STREAMS 64 /* streams queried before the next rung */
 #define ATTEMPTS 8         /* while other threads are on the ladder, or free */
 #define JOIN_BLOCKS 4096   /* the stream's free blocks whose neighbours are examined */
 
-/* True: trying again may succeed. False: it did not help, and *status is set. */
-typedef bool (*rung_fn)(
-    engine_t *engine, const engine_alloc_t *alloc, rmm_status_t *status);
+/* A request on its way up. */
+typedef struct climb {
+    engine_t *engine;
+    const engine_alloc_t *alloc;
+    void **ptr_out;
+    rmm_status_t
+        failure; /* if no rung helps: the source's own reason, or OUT_OF_MEMORY */
+} climb_t;
 
 typedef struct rung {
-    rung_fn climb;
+    bool (*step)(climb_t *climb); /* true: trying again may succeed */
     bool breaks_captures;
     bool needs_free; /* it only brings free memory together */
     bool then_grows; /* it may bring only part of what is needed */
@@ -47,14 +50,24 @@ static uint64_t bytes_of(const engine_alloc_t *alloc)
     return alloc->units * RMM_BLOCKS_UNIT;
 }
 
+/* The source's answer: a reason of its own is the request's, if no later rung helps. */
+static bool note(climb_t *climb, bool has_helped, rmm_status_t status)
+{
+    if (status != RMM_OK && status != RMM_ERR_OUT_OF_MEMORY) {
+        climb->failure = status;
+    }
+    return has_helped;
+}
+
 /* --- the rungs ----------------------------------------------------------------------- */
 
-static bool join(engine_t *engine, const engine_alloc_t *alloc, rmm_status_t *status)
+static bool join(climb_t *climb)
 {
+    engine_t *engine = climb->engine;
+    const engine_alloc_t *alloc = climb->alloc;
     const engine_stream_t *own;
     bool joined = false;
 
-    *status = RMM_ERR_OUT_OF_MEMORY;
     rmm__mutex_lock(&engine->lock);
     own = rmm__engine_stream_find_locked(engine, alloc->key.stream_id);
     if (own != NULL && !rmm__engine_captures(alloc) && engine->block_units == 0) {
@@ -67,84 +80,75 @@ static bool join(engine_t *engine, const engine_alloc_t *alloc, rmm_status_t *st
     return joined;
 }
 
-static bool reclaim(engine_t *engine, const engine_alloc_t *alloc, rmm_status_t *status)
+static bool reclaim(climb_t *climb)
 {
-    (void)alloc;
-    *status = RMM_ERR_OUT_OF_MEMORY;
-    return rmm__engine_reclaim(engine, RECLAIM_STREAMS);
+    return rmm__engine_reclaim(climb->engine, RECLAIM_STREAMS);
 }
 
-static bool
-wait_for_others(engine_t *engine, const engine_alloc_t *alloc, rmm_status_t *status)
+static bool wait_for_others(climb_t *climb)
 {
-    *status = RMM_ERR_OUT_OF_MEMORY;
-    return rmm__engine_wait_for_others(engine, alloc);
+    return rmm__engine_wait_for_others(climb->engine, climb->alloc);
 }
 
-static bool compact(engine_t *engine, const engine_alloc_t *alloc, rmm_status_t *status)
+static bool compact(climb_t *climb)
 {
-    *status = RMM_ERR_OUT_OF_MEMORY;
-    return engine->source->compact(engine, rmm__engine_need(alloc));
+    return climb->engine->source->compact(
+        climb->engine, rmm__engine_need(climb->alloc));
 }
 
-static bool cover(engine_t *engine, const engine_alloc_t *alloc, rmm_status_t *status)
+static bool synchronise(climb_t *climb)
 {
+    return rmm__engine_synchronise(climb->engine) == RMM_OK;
+}
+
+static bool cover(climb_t *climb)
+{
+    engine_t *engine = climb->engine;
     bool is_much;
 
-    (void)alloc;
-    *status = RMM_ERR_OUT_OF_MEMORY;
     rmm__mutex_lock(&engine->lock);
     is_much = engine->streams.alone == NULL && rmm__engine_is_open_much_locked(engine);
     rmm__mutex_unlock(&engine->lock);
-    return is_much && rmm__engine_synchronise(engine) == RMM_OK;
+    return is_much && synchronise(climb);
 }
 
-static bool grow(engine_t *engine, const engine_alloc_t *alloc, rmm_status_t *status)
+static bool grow(climb_t *climb)
 {
-    *status = engine->source->grow(engine, rmm__engine_need(alloc));
-    return *status == RMM_OK;
+    rmm_status_t status =
+        climb->engine->source->grow(climb->engine, rmm__engine_need(climb->alloc));
+
+    return note(climb, status == RMM_OK, status);
 }
 
-static bool
-synchronise(engine_t *engine, const engine_alloc_t *alloc, rmm_status_t *status)
+static bool gather_up_to(climb_t *climb, bool is_last)
 {
-    (void)alloc;
-    *status = RMM_ERR_OUT_OF_MEMORY;
-    return rmm__engine_synchronise(engine) == RMM_OK;
+    rmm_status_t status = RMM_ERR_OUT_OF_MEMORY;
+    bool any = climb->engine->source->gather(
+        climb->engine, rmm__engine_need(climb->alloc), is_last, &status);
+
+    return note(climb, any, status);
 }
 
-static bool gather(engine_t *engine, const engine_alloc_t *alloc, rmm_status_t *status)
+static bool gather(climb_t *climb)
 {
-    *status = RMM_ERR_OUT_OF_MEMORY;
-    return engine->source->gather(engine, rmm__engine_need(alloc), false, status);
+    return gather_up_to(climb, false);
 }
 
-static bool
-rearrange(engine_t *engine, const engine_alloc_t *alloc, rmm_status_t *status)
+static bool rearrange(climb_t *climb)
 {
-    *status = RMM_ERR_OUT_OF_MEMORY;
-    return engine->source->gather(engine, rmm__engine_need(alloc), true, status);
+    return gather_up_to(climb, true);
 }
 
 /* --- the ladder ---------------------------------------------------------------------- */
 
-static rmm_status_t
-try_to_take(engine_t *engine, const engine_alloc_t *alloc, void **ptr_out)
-{
-    return rmm__engine_take(engine, alloc, true, ptr_out);
-}
-
 /* Another thread may take the new memory first: repeat until the source refuses. */
-static rmm_status_t take_or_grow(
-    engine_t *engine, const engine_alloc_t *alloc, bool then_grows, void **ptr_out,
-    rmm_status_t *failure)
+static rmm_status_t take_or_grow(climb_t *climb, bool then_grows)
 {
-    rmm_status_t status = try_to_take(engine, alloc, ptr_out);
+    rmm_status_t status;
 
-    while (status == RMM_ERR_OUT_OF_MEMORY && then_grows &&
-           grow(engine, alloc, failure)) {
-        status = try_to_take(engine, alloc, ptr_out);
-    }
+    do {
+        status = rmm__engine_take(climb->engine, climb->alloc, true, climb->ptr_out);
+    } while (status == RMM_ERR_OUT_OF_MEMORY && then_grows && grow(climb));
     return status;
 }
 
@@ -158,54 +162,37 @@ static bool is_enough_free(engine_t *engine, const engine_alloc_t *alloc)
     return is_enough;
 }
 
-static rmm_status_t climb(
-    engine_t *engine, const engine_alloc_t *alloc, void **ptr_out,
-    rmm_status_t *failure)
+/* A block, or no host memory for its node; or RMM_ERR_OUT_OF_MEMORY. */
+static rmm_status_t climb_all(climb_t *climb)
 {
     static const rung_t ladder[] = {
-        {.climb = join, .needs_free = true},
-        {.climb = reclaim, .needs_free = true},
-        {.climb = wait_for_others, .breaks_captures = true, .needs_free = true},
-        {.climb = compact},
-        {.climb = cover, .needs_free = true},
-        {.climb = grow, .then_grows = true},
-        {.climb = synchronise},
-        {.climb = gather, .then_grows = true},
-        {.climb = rearrange, .then_grows = true},
+        {.step = join, .needs_free = true},
+        {.step = reclaim, .needs_free = true},
+        {.step = wait_for_others, .breaks_captures = true, .needs_free = true},
+        {.step = compact},
+        {.step = cover, .needs_free = true},
+        {.step = grow, .then_grows = true},
+        {.step = synchronise},
+        {.step = gather, .then_grows = true},
+        {.step = rearrange, .then_grows = true},
     };
-    rmm_status_t status =
-        try_to_take(engine, alloc, ptr_out); /* others may have freed memory */
+    rmm_status_t status = take_or_grow(climb, false); /* others may have freed memory */
 
-    for (size_t i = 0; i < sizeof(ladder) / sizeof(ladder[0]); i++) {
-        rmm_status_t refusal = RMM_ERR_OUT_OF_MEMORY;
+    for (size_t i = 0;
+         i < sizeof(ladder) / sizeof(ladder[0]) && status == RMM_ERR_OUT_OF_MEMORY;
+         i++) {
+        const rung_t *rung = &ladder[i];
 
-        if (status != RMM_ERR_OUT_OF_MEMORY) {
-            return status; /* a block, or no host memory for its node */
-        }
-        if ((ladder[i].breaks_captures && rmm__engine_captures(alloc)) ||
-            (ladder[i].needs_free && !is_enough_free(engine, alloc))) {
-            continue;
-        }
-        if (ladder[i].climb(engine, alloc, &refusal)) {
-            status =
-                take_or_grow(engine, alloc, ladder[i].then_grows, ptr_out, &refusal);
-        }
-        if (refusal != RMM_OK && refusal != RMM_ERR_OUT_OF_MEMORY) {
-            *failure = refusal; /* the source's own reason, if no later rung helps */
+        if ((!rung->breaks_captures || !rmm__engine_captures(climb->alloc)) &&
+            (!rung->needs_free || is_enough_free(climb->engine, climb->alloc)) &&
+            rung->step(climb)) {
+            status = take_or_grow(climb, rung->then_grows);
         }
     }
     return status;
 }
 
 /* --- requests known to fail ---------------------------------------------------------- */
-
-static rmm_status_t no_room(const engine_t *engine, uint64_t room)
-{
-    return rmm__error(
-        RMM_ERR_OUT_OF_MEMORY,
-        "its maximum of %" PRIu64 " bytes leaves room for %" PRIu64,
-        engine->maximum_bytes, room);
-}
 
 /*
  * Neither free memory nor growth can help: the request is larger than both together, or one
@@ -230,7 +217,7 @@ static bool is_futile(engine_t *engine, const engine_alloc_t *alloc)
     is_known |= room < bytes_of(alloc) && free_bytes < bytes_of(alloc) - room;
     rmm__mutex_unlock(&engine->lock);
     if (is_known && !can_grow) {
-        (void)no_room(engine, room);
+        (void)rmm__engine_no_room(engine, room);
         return true;
     }
     return false;
@@ -240,18 +227,18 @@ static bool is_futile(engine_t *engine, const engine_alloc_t *alloc)
 static rmm_status_t
 attempt(engine_t *engine, const engine_alloc_t *alloc, void **ptr_out)
 {
-    rmm_status_t failure = RMM_ERR_OUT_OF_MEMORY;
-    rmm_status_t status = climb(engine, alloc, ptr_out, &failure);
+    climb_t climb = {engine, alloc, ptr_out, RMM_ERR_OUT_OF_MEMORY};
+    rmm_status_t status = climb_all(&climb);
 
     if (status == RMM_ERR_OUT_OF_MEMORY && rmm__engine_synchronise_all(engine)) {
-        status = climb(engine, alloc, ptr_out, &failure);
+        status = climb_all(&climb);
     }
-    if (status == RMM_ERR_OUT_OF_MEMORY && failure == RMM_ERR_OUT_OF_MEMORY &&
+    if (status == RMM_ERR_OUT_OF_MEMORY && climb.failure == RMM_ERR_OUT_OF_MEMORY &&
         !rmm__engine_captures(alloc)) {
         /* every rung was tried */
         status = rmm__engine_take_or_note_futile(engine, alloc, ptr_out);
     }
-    return status == RMM_ERR_OUT_OF_MEMORY ? failure : status;
+    return status == RMM_ERR_OUT_OF_MEMORY ? climb.failure : status;
 }
 
 /* This thread enters the ladder; true: another thread is there. */

@@ -31,13 +31,11 @@ uint32_t rmm__engine_list_bound(engine_t *engine);
 /*
  * Visit all chunks, then all blocks; what is lent to another engine is that one's. Under the
  * lock: visit does no more than note it. What is being mapped or given back at the moment is
- * left out: *moving_out says how many bytes of what the engine holds. False without host
- * memory: nothing was visited.
+ * left out: returns how many bytes of what the engine holds.
  *
- * Cost: one step for each node that ever was in use, some 10 ns, and one for each stream.
+ * Cost: one step for each node that ever was in use, some 10 ns.
  */
 typedef void (*engine_listed_fn)(void *context, const engine_listed_t *listed);
-bool rmm__engine_list(
-    engine_t *engine, engine_listed_fn visit, void *context, uint64_t *moving_out);
+uint64_t rmm__engine_list(engine_t *engine, engine_listed_fn visit, void *context);
 
 #endif /* RMM_POOL_LISTING_H */

@@ -45,8 +45,8 @@ static rmm_blocks_result_t take_refill_locked(
     }
     refill->stream =
         rmm__engine_stream_get_locked(shard, alloc->key.stream_id, &is_new);
-    if (refill->stream == NULL) {
-        return RMM_BLOCKS_NO_STORAGE;
+    if (refill->stream == NULL || !rmm__blocks_reserve(shard->blocks)) {
+        return RMM_BLOCKS_NO_STORAGE; /* a new heap may need more room than before */
     }
     refill->heap = refill->stream->heap;
     refill->stamp = shard->streams.stamp;
@@ -59,46 +59,32 @@ static rmm_blocks_result_t take_refill_locked(
     return result;
 }
 
-/* It was not used: return it to the heap that it came from. */
-static void
-undo_refill_locked(engine_t *home, const engine_alloc_t *alloc, const refill_t *refill)
-{
-    const engine_stream_t *own =
-        refill->stream != NULL
-            ? rmm__engine_stream_find_locked(home, alloc->key.stream_id)
-            : NULL;
-
-    rmm__blocks_free(
-        home->blocks, refill->block, own != NULL ? own->heap : home->clean,
-        own != NULL ? home->streams.stamp : 0);
-}
-
 static rmm_blocks_result_t lend_locked(
     engine_t *home, engine_t *shard, const engine_alloc_t *alloc, uint32_t units,
     const engine_refill_ops_t *ops)
 {
-    refill_t refill = {0};
-    rmm_blocks_result_t result = take_refill_locked(home, shard, alloc, units, &refill);
+    rmm_blocks_result_t result;
+    refill_t refill;
     uint64_t unit;
 
-    if (result != RMM_BLOCKS_OK) {
-        return result;
+    if (!rmm__blocks_reserve(shard->blocks)) {
+        return RMM_BLOCKS_NO_STORAGE;
     }
-    unit = rmm__blocks_look_at(home->blocks, refill.block)->unit;
-    result = rmm__blocks_add(shard->blocks, refill.heap, unit, units, refill.stamp);
-    if (result != RMM_BLOCKS_OK) {
-        undo_refill_locked(home, alloc, &refill);
-    } else {
+    result = take_refill_locked(home, shard, alloc, units, &refill);
+    if (result == RMM_BLOCKS_OK) {
         rmm__blocks_look_at(home->blocks, refill.block)->tag = TAG_LENT;
+        unit = rmm__blocks_look_at(home->blocks, refill.block)->unit;
+        /* cannot fail: nodes are reserved */
+        (void)rmm__blocks_add(shard->blocks, refill.heap, unit, units, refill.stamp);
         ops->moved(ops->context, unit, units, true);
         /* bounds what no event covers (open_frees.c); there are several borrowers */
         shard->figures.reserved_bytes = home->figures.reserved_bytes / LEND_BORROWERS;
         if (refill.stream != NULL && units > shard->stream_largest) {
             shard->stream_largest = units;
         }
+        rmm__engine_show_locked(home);
+        rmm__engine_show_locked(shard);
     }
-    rmm__engine_show_locked(home);
-    rmm__engine_show_locked(shard);
     return result;
 }
 
@@ -127,15 +113,16 @@ typedef struct parts {
     } part[PARTS_AT_ONCE];
 } parts_t;
 
-static bool collect(void *context, uint64_t unit, uint32_t units)
+static bool collect(void *context, const rmm_index_entry_t *block)
 {
     parts_t *parts = context;
-    uint32_t pad = rmm__index_pad(unit, REFILL_GRANULE_UNITS);
+    uint32_t pad = rmm__index_pad(block->unit, REFILL_GRANULE_UNITS);
+    uint32_t units = block->units;
     uint32_t whole =
         units > pad ? (units - pad) / REFILL_GRANULE_UNITS * REFILL_GRANULE_UNITS : 0;
 
     if (whole != 0) {
-        parts->part[parts->count].unit = unit + pad;
+        parts->part[parts->count].unit = block->unit + pad;
         parts->part[parts->count].units = whole;
         parts->count++;
     }

@@ -112,8 +112,9 @@ rmm_driver_event_t rmm__stream_event_take_locked(engine_t *engine)
                                     : NULL;
 }
 
-void rmm__stream_batches_shift_locked(
-    engine_t *engine, engine_stream_t *stream, uint32_t gone)
+/* Remove the oldest `gone` batches; their events are the caller's. */
+static void
+batches_shift_locked(engine_t *engine, engine_stream_t *stream, uint32_t gone)
 {
     if (gone == 0) {
         return;
@@ -136,7 +137,7 @@ void rmm__stream_batches_drop_locked(
         rmm__stream_event_spare_locked(engine, stream->batches[gone].event);
         gone++;
     }
-    rmm__stream_batches_shift_locked(engine, stream, gone);
+    batches_shift_locked(engine, stream, gone);
 }
 
 void rmm__stream_batch_insert_locked(
@@ -146,7 +147,7 @@ void rmm__stream_batch_insert_locked(
 
     if (stream->batch_count == STREAM_BATCHES) { /* the next event covers these too */
         rmm__stream_event_spare_locked(engine, stream->batches[0].event);
-        rmm__stream_batches_shift_locked(engine, stream, 1);
+        batches_shift_locked(engine, stream, 1);
     }
     if (stream->batch_count == 0) {
         ring_insert(&engine->streams, stream);
@@ -178,7 +179,7 @@ void rmm__stream_ask_locked(
     if (newest && stream->batch_count > 1) {
         stream->batch_count--;
     } else {
-        rmm__stream_batches_shift_locked(engine, stream, 1);
+        batches_shift_locked(engine, stream, 1);
     }
 }
 
@@ -253,6 +254,7 @@ static engine_stream_t *stream_create_locked(engine_t *engine, uint64_t id)
         rmm__free(stream);
         return NULL;
     }
+    engine->blocks->heaps[stream->heap].tag = HEAP_OF_STREAM(id);
     stream->id = id;
     /* the legacy default stream is the one of the engine's device, by
      * rmm__driver_stream_enter() */

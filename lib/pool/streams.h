@@ -13,9 +13,6 @@
 void rmm__stream_event_spare_locked(engine_t *engine, rmm_driver_event_t event);
 /* One that is no longer needed, or NULL: there is none. */
 rmm_driver_event_t rmm__stream_event_take_locked(engine_t *engine);
-/* Remove the oldest `gone` batches; their events are the caller's. */
-void rmm__stream_batches_shift_locked(
-    engine_t *engine, engine_stream_t *stream, uint32_t gone);
 /* Remove the batches up to a stamp, whose frees no longer need an event; keep the events. */
 void rmm__stream_batches_drop_locked(
     engine_t *engine, engine_stream_t *stream, uint64_t up_to);

@@ -34,7 +34,6 @@ static void seal_locked(engine_t *engine, uint64_t stamp)
 
     if (streams->waits_begun++ == 0 && streams->alone == NULL) {
         rmm__blocks_seal(engine->blocks, stamp);
-        streams->is_sealed = true;
         streams->sealed_changes = engine->changes;
     }
 }
@@ -44,19 +43,18 @@ static void unseal_locked(engine_t *engine)
     engine_streams_t *streams = &engine->streams;
     bool any_came;
 
-    if (--streams->waits_begun != 0 || !streams->is_sealed) {
+    if (--streams->waits_begun != 0 || engine->blocks->sealed == 0) {
         return;
     }
     /* frees are changes, and so are moves between heaps that give a new stamp */
     any_came = engine->changes != streams->sealed_changes;
     rmm__blocks_unseal(engine->blocks, any_came);
-    streams->is_sealed = false;
     if (any_came) {
         rmm__engine_note_all_larger_locked(engine);
     }
 }
 
-uint64_t rmm__engine_sync_begin(engine_t *engine)
+static uint64_t sync_begin(engine_t *engine)
 {
     uint64_t stamp;
 
@@ -71,7 +69,7 @@ void rmm__engine_close_by_waiting(
     engine_t *engine, const engine_closing_t *closing, rmm_stream_t handle)
 {
     /* not the closing's: frees since then may lie beside older ones already */
-    uint64_t stamp = rmm__engine_sync_begin(engine);
+    uint64_t stamp = sync_begin(engine);
     int error = rmm__driver_wait_stream(engine->driver, handle);
     engine_stream_t *stream;
 
@@ -234,8 +232,8 @@ static void clean_all_locked(engine_t *engine, uint64_t stamp, bool others_idle)
     streams->others_work = !others_idle;
 }
 
-void rmm__engine_sync_end(
-    engine_t *engine, uint64_t stamp, bool is_synchronised, bool others_idle)
+static void
+sync_end(engine_t *engine, uint64_t stamp, bool is_synchronised, bool others_idle)
 {
     rmm__mutex_lock(&engine->lock);
     if (is_synchronised) {
@@ -247,33 +245,41 @@ void rmm__engine_sync_end(
     rmm__mutex_unlock(&engine->lock);
 }
 
-static rmm_status_t synchronise(engine_t *engine, bool all, bool *others_idle_out)
+rmm_status_t rmm__engines_synchronise(
+    engine_t *const *engines, uint32_t count, bool all, bool *others_idle_out)
 {
+    const rmm_driver_t *driver = engines[0]->driver;
+    uint64_t stamps[ENGINES_MOST];
     rmm_driver_scope_t scope;
-    rmm_status_t status =
-        rmm__driver_scope_enter(&scope, engine->driver, engine->device);
-    uint64_t stamp;
+    rmm_status_t status = rmm__driver_scope_enter(&scope, driver, engines[0]->device);
+    bool others_idle = false;
     int error;
 
+    RMM_ASSERT(count <= ENGINES_MOST);
     *others_idle_out = false;
     if (status != RMM_OK) {
         return status;
     }
-    stamp = rmm__engine_sync_begin(engine);
-    error = rmm__driver_barrier(engine->driver);
-    if (error == RMM_DRIVER_OK) {
-        *others_idle_out = rmm__driver_others_idle(engine->driver, engine->device, all);
+    for (uint32_t i = 0; i < count; i++) {
+        stamps[i] = sync_begin(engines[i]);
     }
-    rmm__engine_sync_end(engine, stamp, error == RMM_DRIVER_OK, *others_idle_out);
+    error = rmm__driver_barrier(driver);
+    if (error == RMM_DRIVER_OK) {
+        others_idle = rmm__driver_others_idle(driver, engines[0]->device, all);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        sync_end(engines[i], stamps[i], error == RMM_DRIVER_OK, others_idle);
+    }
+    *others_idle_out = others_idle;
     rmm__driver_scope_leave(&scope);
-    return rmm__driver_status(engine->driver, error, "synchronising the device");
+    return rmm__driver_status(driver, error, "synchronising the device");
 }
 
 rmm_status_t rmm__engine_synchronise(engine_t *engine)
 {
     bool others_idle;
 
-    return synchronise(engine, false, &others_idle);
+    return rmm__engines_synchronise(&engine, 1, false, &others_idle);
 }
 
 bool rmm__engine_has_unproven(engine_t *engine)
@@ -292,5 +298,6 @@ bool rmm__engine_synchronise_all(engine_t *engine)
     bool others_idle;
 
     return rmm__engine_has_unproven(engine) &&
-           synchronise(engine, true, &others_idle) == RMM_OK && others_idle;
+           rmm__engines_synchronise(&engine, 1, true, &others_idle) == RMM_OK &&
+           others_idle;
 }

@@ -6,8 +6,8 @@
  *   arena_shards.c    the arenas, the memory lent to them, and the table of its owners
  *   arena_report.c    error message and dump when all steps failed
  *
- * One engine (pool/engine.h), `global`, has all memory: one block from upstream. Many
- * other engines in front of it, the shards, use memory that it lends them
+ * The engine of a pool (pool_resource.h), `global`, has all memory: one block from upstream.
+ * Many other engines in front of it, the shards, use memory that it lends them
  * (pool/refill.h). Small requests go to a shard, large ones to `global`. RMM calls a
  * shard an arena.
  *
@@ -24,7 +24,7 @@
  * which a pool had room.
  *
  * Locking: each engine's lock; a shard's before that of `global`. Threads take turns on
- * the ladder (core/turn.h).
+ * the ladder (core/turn.h): the turn is `global`'s, and so is the memory of what has failed.
  */
 #ifndef RMM_RESOURCES_ARENA_IMPL_H
 #define RMM_RESOURCES_ARENA_IMPL_H
@@ -45,35 +45,22 @@ typedef struct arena_owner {
     _Atomic(uint8_t) index;
 } arena_owner_t;
 
-typedef struct arena_futile {
-    uint32_t units; /* 0: nothing */
-    uint64_t changes, graphs_gone;
-} arena_futile_t;
-
 typedef struct arena_resource {
-    rmm_resource_t base; /* first member */
-    const rmm_driver_t *driver;
-    rmm_stream_t upstream_stream; /* rmm__pool_open_stream() */
-    char *memory;                 /* the one block; NULL: not yet */
+    pool_resource_t pool; /* first member; its engine is `global` */
+    char *memory;         /* the one block */
     uint64_t bytes;
-    uint64_t round_bytes;      /* as pool_resource_t's */
     uint32_t superblock_units; /* lent at once where there is plenty */
     uint32_t small_units;      /* larger requests are `global`'s */
     char *dump_path;           /* owned; NULL: no dump */
     rmm_mutex_t dump_lock; /* while the dump is written: its own file, nothing else */
-    device_free_t device_free;
-    rmm_turn_t turn;
-    engine_t *global;
     _Atomic(engine_t *) shards[ARENA_SHARDS]; /* NULL: none yet */
     arena_owner_t *owners;                    /* by granule */
     uint64_t first_granule;                   /* of the block */
-    rmm_mutex_t futile_lock;                  /* protects: */
-    arena_futile_t futile;
 } arena_resource_t;
 
 static inline arena_resource_t *arena_from_base(rmm_resource_t *mr)
 {
-    return RMM_CONTAINER_OF(mr, arena_resource_t, base);
+    return RMM_CONTAINER_OF(mr, arena_resource_t, pool.base);
 }
 
 /* True if a shard serves this request. */
@@ -87,17 +74,23 @@ rmm__arena_is_small(const arena_resource_t *self, const engine_alloc_t *alloc)
 
 /* The index-th engine, or `global`. NULL: none yet. */
 engine_t *rmm__arena_at(const arena_resource_t *self, uint32_t index);
-/* The same, created if missing; NULL without host memory. */
+/* Those that are there, `global` last; returns how many. */
+uint32_t
+rmm__arena_engines(const arena_resource_t *self, engine_t *out[ARENA_GLOBAL + 1]);
+/* The index-th, created if missing; NULL without host memory. */
 engine_t *rmm__arena_make(arena_resource_t *self, uint32_t index);
 /* The index of the shard that serves requests of the calling thread. */
 uint32_t rmm__arena_home(rmm_stream_key_t key);
 /* The engine that a block at this address belongs to; NULL: none. */
 engine_t *rmm__arena_owner(const arena_resource_t *self, const void *ptr);
 
-/* Of a new resource: `global`, with its memory. After a failure fini() as well. */
+/* The accounting of `global`. */
+extern const engine_owner_t rmm__arena_accounting;
+
+/* Of a new resource whose pool has its memory. */
 rmm_status_t rmm__arena_open(arena_resource_t *self);
-void rmm__arena_close(
-    arena_resource_t *self, void (*left)(void *owner, void *ptr, uint64_t bytes));
+/* End the shards. False: as rmm__engine_close(). */
+bool rmm__arena_close(arena_resource_t *self);
 
 /* Lend a superblock to the shard of this request, or less if less is free. */
 rmm_blocks_result_t

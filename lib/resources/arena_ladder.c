@@ -82,12 +82,11 @@ take_anywhere(arena_resource_t *self, const engine_alloc_t *alloc, void **ptr_ou
 static rmm_status_t
 reclaim(arena_resource_t *self, const engine_alloc_t *alloc, void **ptr_out)
 {
-    for (uint32_t i = 0; i <= ARENA_GLOBAL; i++) {
-        engine_t *engine = rmm__arena_at(self, i);
+    engine_t *engines[ARENA_GLOBAL + 1];
+    uint32_t count = rmm__arena_engines(self, engines);
 
-        if (engine != NULL) {
-            (void)rmm__engine_reclaim(engine, ASKED);
-        }
+    for (uint32_t i = 0; i < count; i++) {
+        (void)rmm__engine_reclaim(engines[i], ASKED);
     }
     rmm__arena_give_back(self);
     return take_anywhere(self, alloc, ptr_out);
@@ -110,7 +109,7 @@ static bool wait_in(arena_resource_t *self, uint32_t index, const engine_alloc_t
     if (!rmm__engine_wait_for_others(engine, &here)) {
         return false;
     }
-    rmm__figure_add(&self->base.accounting.slot->cross_stream_count, 1);
+    rmm__figure_add(&self->pool.base.accounting.slot->cross_stream_count, 1);
     return true;
 }
 
@@ -135,67 +134,40 @@ wait_for_others(arena_resource_t *self, const engine_alloc_t *alloc, void **ptr_
 }
 
 /* One synchronise for all engines. */
-static bool wait_for_device(arena_resource_t *self, bool and_others)
+static rmm_status_t defragment_behind(
+    arena_resource_t *self, bool and_others, const engine_alloc_t *alloc,
+    void **ptr_out)
 {
-    uint64_t stamps[ARENA_GLOBAL + 1] = {0}; /* 0: none; stamps begin with 1 */
-    rmm_driver_scope_t scope;
-    bool others_idle = false;
-    int error;
+    engine_t *engines[ARENA_GLOBAL + 1];
+    uint32_t count = rmm__arena_engines(self, engines);
+    bool others_idle;
 
-    if (rmm__driver_scope_enter(&scope, self->driver, self->base.device) != RMM_OK) {
-        return false;
-    }
-    for (uint32_t i = 0; i <= ARENA_GLOBAL; i++) {
-        engine_t *engine = rmm__arena_at(self, i);
-
-        stamps[i] = engine != NULL ? rmm__engine_sync_begin(engine) : 0;
-    }
-    error = rmm__driver_barrier(self->driver);
-    if (error == RMM_DRIVER_OK) {
-        others_idle =
-            rmm__driver_others_idle(self->driver, self->base.device, and_others);
-    }
-    for (uint32_t i = 0; i <= ARENA_GLOBAL; i++) {
-        if (stamps[i] != 0) {
-            rmm__engine_sync_end(
-                rmm__arena_at(self, i), stamps[i], error == RMM_DRIVER_OK, others_idle);
-        }
-    }
-    rmm__driver_scope_leave(&scope);
-    return error == RMM_DRIVER_OK;
-}
-
-static rmm_status_t
-defragment(arena_resource_t *self, const engine_alloc_t *alloc, void **ptr_out)
-{
-    if (!wait_for_device(self, false)) {
+    if (rmm__engines_synchronise(engines, count, and_others, &others_idle) != RMM_OK) {
         return RMM_ERR_OUT_OF_MEMORY;
     }
     rmm__arena_give_back(self);
     return take_anywhere(self, alloc, ptr_out);
 }
 
-static bool has_unproven(arena_resource_t *self)
+static rmm_status_t
+defragment(arena_resource_t *self, const engine_alloc_t *alloc, void **ptr_out)
 {
-    for (uint32_t i = 0; i <= ARENA_GLOBAL; i++) {
-        engine_t *engine = rmm__arena_at(self, i);
-
-        if (engine != NULL && rmm__engine_has_unproven(engine)) {
-            return true;
-        }
-    }
-    return false;
+    return defragment_behind(self, false, alloc, ptr_out);
 }
 
 /* It may hang (rmm__driver_others_idle()), so only in place of a refusal. */
 static rmm_status_t defragment_behind_others(
     arena_resource_t *self, const engine_alloc_t *alloc, void **ptr_out)
 {
-    if (!has_unproven(self) || !wait_for_device(self, true)) {
-        return RMM_ERR_OUT_OF_MEMORY;
+    engine_t *engines[ARENA_GLOBAL + 1];
+    uint32_t count = rmm__arena_engines(self, engines);
+    bool has_unproven = false;
+
+    for (uint32_t i = 0; i < count && !has_unproven; i++) {
+        has_unproven = rmm__engine_has_unproven(engines[i]);
     }
-    rmm__arena_give_back(self);
-    return take_anywhere(self, alloc, ptr_out);
+    return has_unproven ? defragment_behind(self, true, alloc, ptr_out)
+                        : RMM_ERR_OUT_OF_MEMORY;
 }
 
 /* --- what is known to fail ----------------------------------------------------------- */
@@ -204,33 +176,32 @@ static rmm_status_t defragment_behind_others(
  * free waits for a synchronise. */
 static uint64_t count_changes(const arena_resource_t *self, bool *is_all_clean_out)
 {
+    engine_t *engines[ARENA_GLOBAL + 1];
+    uint32_t count = rmm__arena_engines(self, engines);
     uint64_t changes = 0;
 
     *is_all_clean_out = true;
-    for (uint32_t i = 0; i <= ARENA_GLOBAL; i++) {
-        engine_t *engine = rmm__arena_at(self, i);
-
-        if (engine != NULL) {
-            rmm__mutex_lock(&engine->lock);
-            changes += engine->changes;
-            *is_all_clean_out &= rmm__engine_is_all_proven_locked(engine);
-            rmm__mutex_unlock(&engine->lock);
-        }
+    for (uint32_t i = 0; i < count; i++) {
+        rmm__mutex_lock(&engines[i]->lock);
+        changes += engines[i]->changes;
+        *is_all_clean_out &= rmm__engine_is_all_proven_locked(engines[i]);
+        rmm__mutex_unlock(&engines[i]->lock);
     }
     return changes;
 }
 
 static bool is_futile(arena_resource_t *self, const engine_alloc_t *alloc)
 {
-    arena_futile_t futile;
+    engine_t *global = self->pool.engine;
+    engine_futile_t futile;
     bool is_all_clean;
 
     if (rmm__engine_captures(alloc)) {
         return false;
     }
-    rmm__mutex_lock(&self->futile_lock);
-    futile = self->futile;
-    rmm__mutex_unlock(&self->futile_lock);
+    rmm__mutex_lock(&global->lock);
+    futile = global->futile;
+    rmm__mutex_unlock(&global->lock);
     return futile.units != 0 && futile.units <= alloc->units &&
            futile.graphs_gone == rmm__engine_graphs_gone() &&
            futile.changes == count_changes(self, &is_all_clean);
@@ -240,16 +211,17 @@ static bool is_futile(arena_resource_t *self, const engine_alloc_t *alloc)
 static void
 note_futile(arena_resource_t *self, const engine_alloc_t *alloc, uint64_t changes)
 {
+    engine_t *global = self->pool.engine;
     bool is_all_clean;
 
     if (rmm__engine_captures(alloc) || changes != count_changes(self, &is_all_clean)) {
         return;
     }
-    rmm__mutex_lock(&self->futile_lock);
-    self->futile = (arena_futile_t){
+    rmm__mutex_lock(&global->lock);
+    global->futile = (engine_futile_t){
         rmm__engine_to_units(rmm__engine_need(alloc)), changes,
         rmm__engine_graphs_gone()};
-    rmm__mutex_unlock(&self->futile_lock);
+    rmm__mutex_unlock(&global->lock);
 }
 
 /* --- the ladder ---------------------------------------------------------------------- */
@@ -259,7 +231,7 @@ rescue(arena_resource_t *self, const engine_alloc_t *alloc, void **ptr_out)
 {
     static const rung_fn ladder[] = {
         take_home, reclaim, wait_for_others, defragment, defragment_behind_others};
-    bool has_turn = rmm__turn_enter(&self->turn);
+    bool has_turn = rmm__turn_enter(&self->pool.engine->turn);
     rmm_status_t status = RMM_ERR_OUT_OF_MEMORY;
 
     for (size_t i = 0;
@@ -276,7 +248,7 @@ rescue(arena_resource_t *self, const engine_alloc_t *alloc, void **ptr_out)
             note_futile(self, alloc, changes);
         }
     }
-    rmm__turn_leave(&self->turn, has_turn);
+    rmm__turn_leave(&self->pool.engine->turn, has_turn);
     return status;
 }
 

@@ -96,8 +96,8 @@ static void print_dump(FILE *file, const arena_resource_t *self, const report_t 
     rmm__utc_time(time(NULL), &utc);
     fprintf(
         file, "arena '%s' (%" PRIu32 ") at %d-%02d-%02dT%02d:%02d:%02dZ\n",
-        self->base.name, self->base.instance_id, utc.tm_year + 1900, utc.tm_mon + 1,
-        utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec);
+        self->pool.base.name, self->pool.base.instance_id, utc.tm_year + 1900,
+        utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec);
     fprintf(file, "requested bytes: %zu\n", report->requested_bytes);
     fprintf(file, "arena size: %" PRIu64 "\n", self->bytes);
     fprintf(file, "number of superblocks: %" PRIu64 "\n", total->superblock_count);
@@ -157,8 +157,8 @@ static void dump(arena_resource_t *self, const report_t *report)
     if (error != 0) {
         rmm__log_error(
             "arena '%s' (%" PRIu32 "): cannot write its dump to '%s': %s (%d)",
-            self->base.name, self->base.instance_id, self->dump_path, strerror(error),
-            error);
+            self->pool.base.name, self->pool.base.instance_id, self->dump_path,
+            strerror(error), error);
     }
 }
 
@@ -168,21 +168,14 @@ rmm_status_t rmm__arena_give_up(
     arena_resource_t *self, const rmm_request_t *request, const char *why)
 {
     report_t report = {.requested_bytes = request->bytes};
-    const char *since;
-    uint64_t device_free =
-        rmm__device_free_lately(&self->device_free, &self->base, self->driver, &since);
+    engine_figures_t figures = {.reserved_bytes = self->bytes};
 
-    rmm__accounting_oom(&self->base.accounting);
     look(self, &report);
     if (self->dump_path != NULL) {
         dump(self, &report);
     }
-    return rmm__error(
-        RMM_ERR_OUT_OF_MEMORY,
-        "arena '%s': no room for %zu bytes: largest free %" PRIu64
-        ", total free %" PRIu64 ", reserved %" PRIu64 ", device free %" PRIu64 "%s"
-        ", fragmentation %.3f; %s",
-        self->base.name, request->bytes, report.total.largest_free_bytes,
-        report.total.free_bytes, self->bytes, device_free, since,
-        fragmentation_of(&report.total), why);
+    figures.free_bytes = report.total.free_bytes;
+    figures.largest_free_bytes = report.total.largest_free_bytes;
+    return rmm__pool_say_no_room(
+        &self->pool, request, RMM_ERR_OUT_OF_MEMORY, RMM_DRIVER_OK, &figures, why);
 }

@@ -8,9 +8,7 @@
 
 #include <inttypes.h>
 
-#include "base/diag_attach.h"
 #include "core/host_memory.h"
-#include "log/log.h"
 
 #define ARENA_BYTES_LEAST ((uint64_t)1024 * 1024)
 #define DUMP_PATH_DEFAULT "rmm_arena_memory_dump.log"
@@ -22,11 +20,11 @@ static void
 count_nothing(arena_resource_t *self, const rmm_request_t *request, bool is_free)
 {
     if (is_free) {
-        rmm__request_settle(&self->base, request, 0);
-        rmm__accounting_free_shared(&self->base.accounting, 0);
+        rmm__request_settle(&self->pool.base, request, 0);
+        rmm__accounting_free_shared(&self->pool.base.accounting, 0);
     } else {
-        rmm__request_enter(&self->base, request, 0);
-        rmm__accounting_alloc_shared(&self->base.accounting, 0);
+        rmm__request_enter(&self->pool.base, request, 0);
+        rmm__accounting_alloc_shared(&self->pool.base.accounting, 0);
     }
 }
 
@@ -36,18 +34,9 @@ static void count_allocated(
     uint64_t padding = alloc->units * RMM_BLOCKS_UNIT - alloc->bytes;
     uint32_t stripe = rmm__stripe_here();
 
-    rmm__request_enter_striped(&self->base, request, padding, stripe);
+    rmm__request_enter_striped(&self->pool.base, request, padding, stripe);
     rmm__accounting_alloc_striped(
-        &self->base.accounting, stripe, alloc->bytes, padding);
-}
-
-RMM_COLD static rmm_status_t
-unknown_stream(const arena_resource_t *self, rmm_stream_t stream, int error)
-{
-    return rmm__error_cuda(
-        RMM_ERR_BAD_ALLOC, error,
-        "arena '%s': querying the id of stream %p failed: %s (%d)", self->base.name,
-        (void *)stream, self->driver->error_name(error), error);
+        &self->pool.base.accounting, stripe, alloc->bytes, padding);
 }
 
 /*
@@ -57,13 +46,13 @@ unknown_stream(const arena_resource_t *self, rmm_stream_t stream, int error)
 static rmm_status_t
 take_large(arena_resource_t *self, const engine_alloc_t *alloc, void **ptr_out)
 {
-    rmm_status_t status = rmm__engine_take(self->global, alloc, false, ptr_out);
+    rmm_status_t status = rmm__engine_take(self->pool.engine, alloc, false, ptr_out);
 
     if (status != RMM_ERR_OUT_OF_MEMORY) {
         return status;
     }
-    (void)rmm__engine_reclaim(self->global, ASKED_FOR_LARGE);
-    return rmm__engine_take(self->global, alloc, true, ptr_out);
+    (void)rmm__engine_reclaim(self->pool.engine, ASKED_FOR_LARGE);
+    return rmm__engine_take(self->pool.engine, alloc, true, ptr_out);
 }
 
 static rmm_status_t
@@ -99,11 +88,12 @@ arena_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
         return rmm__arena_give_up(
             self, request, "the request exceeds the size of the arena");
     }
-    error = self->driver->stream_key(request->stream, &alloc.key);
+    error = self->pool.driver->stream_key(request->stream, &alloc.key);
     if (error != RMM_DRIVER_OK) {
-        return unknown_stream(self, request->stream, error);
+        return rmm__pool_unknown_stream(&self->pool, request->stream, error);
     }
-    alloc.units = (uint32_t)((request->bytes + self->round_bytes) / RMM_BLOCKS_UNIT);
+    alloc.units =
+        (uint32_t)((request->bytes + self->pool.round_bytes) / RMM_BLOCKS_UNIT);
     status = take(self, &alloc, ptr_out);
     if (status == RMM_ERR_OUT_OF_MEMORY) {
         alloc.units -=
@@ -138,7 +128,7 @@ static void arena_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *re
     owner = rmm__arena_owner(self, ptr);
     if (owner != NULL) {
         freed.has_key =
-            self->driver->stream_key(request->stream, &freed.key) == RMM_DRIVER_OK;
+            self->pool.driver->stream_key(request->stream, &freed.key) == RMM_DRIVER_OK;
         refusal = rmm__engine_free(owner, &freed);
     }
     if (refusal != NULL) {
@@ -158,31 +148,20 @@ static rmm_status_t arena_trim(rmm_resource_t *mr, size_t keep_bytes)
         mr->name);
 }
 
-/* A diagnosis learns that a block still out ends with its resource. */
-static void report_left(void *owner, void *ptr, uint64_t bytes)
+static void arena_fini(arena_resource_t *self)
 {
-    const arena_resource_t *self = owner;
+    bool is_idle = rmm__arena_close(self);
 
-    rmm__diag_on_free(
-        self->base.instance_id, self->base.device, ptr, bytes, RMM_STREAM_LEGACY);
-}
-
-/* All but the base. */
-static void arena_free_all(arena_resource_t *self)
-{
-    rmm__arena_close(self, report_left);
-    rmm__free(self->dump_path);
+    rmm__pool_fini(&self->pool, !is_idle);
     rmm__mutex_fini(&self->dump_lock);
-    rmm__mutex_fini(&self->futile_lock);
-    rmm__turn_fini(&self->turn);
 }
 
 static void arena_destroy(rmm_resource_t *mr)
 {
     arena_resource_t *self = arena_from_base(mr);
 
-    arena_free_all(self);
-    rmm__resource_fini(mr);
+    arena_fini(self);
+    rmm__free(self->dump_path);
     rmm__free(self);
 }
 
@@ -216,82 +195,78 @@ static rmm_status_t check_options(const rmm_arena_options_t *options)
     return RMM_OK;
 }
 
-static rmm_status_t half_of_free(const arena_resource_t *self, uint64_t *bytes_out)
+static rmm_status_t half_of_free(int device, uint64_t *bytes_out)
 {
+    uint64_t free_bytes, total;
     rmm_driver_scope_t scope;
-    rmm_status_t status =
-        rmm__driver_scope_enter(&scope, self->driver, self->base.device);
-    uint64_t free_bytes;
-    uint64_t total;
+    rmm_status_t status;
+    const rmm_driver_t *driver = rmm__driver(&status);
     int error;
 
+    if (driver != NULL) {
+        status = rmm__driver_scope_enter(&scope, driver, device);
+    }
     if (status != RMM_OK) {
         return status;
     }
-    error = self->driver->memory_info(&free_bytes, &total);
+    error = driver->memory_info(&free_bytes, &total);
     rmm__driver_scope_leave(&scope);
     if (error != RMM_DRIVER_OK) {
-        return rmm__driver_error(self->driver, error, "querying the free memory");
+        return rmm__driver_error(driver, error, "querying the free memory");
     }
     if (free_bytes / 2 < ARENA_BYTES_LEAST) {
         return rmm__error(
             RMM_ERR_OUT_OF_MEMORY,
             "an arena of half of the %" PRIu64 " bytes that device %d has free is less "
             "than %" PRIu64,
-            free_bytes, self->base.device, ARENA_BYTES_LEAST);
+            free_bytes, device, ARENA_BYTES_LEAST);
     }
     *bytes_out = free_bytes / 2 > ENGINE_RUN_BYTES ? ENGINE_RUN_BYTES : free_bytes / 2;
     return RMM_OK;
 }
 
-static rmm_status_t set_up(arena_resource_t *self, const rmm_arena_options_t *options)
+/* The pool that it is built on, with all its memory, and what an arena has besides. */
+static rmm_status_t
+init_arena(arena_resource_t *self, rmm_resource_t *upstream, const char *name)
+{
+    rmm_status_t status = rmm__pool_init(
+        &self->pool, upstream,
+        &(pool_plan_t){
+            .ops = &arena_ops,
+            .owner_ops = &rmm__arena_accounting,
+            .name = name,
+            .initial_bytes = self->bytes,
+            .maximum_bytes = self->bytes});
+
+    if (status != RMM_OK) {
+        return status;
+    }
+    rmm__mutex_init(&self->dump_lock);
+    status = rmm__arena_open(self);
+    if (status != RMM_OK) {
+        arena_fini(self);
+        return status;
+    }
+    RMM_ACCOUNTING_SET(&self->pool.base.accounting, free_bytes, self->bytes);
+    return RMM_OK;
+}
+
+/* Its size and the path of its dump. */
+static rmm_status_t set_up(
+    arena_resource_t *self, const rmm_resource_t *upstream,
+    const rmm_arena_options_t *options)
 {
     rmm_status_t status = RMM_OK;
 
     self->bytes = options->arena_bytes;
-    if (self->bytes == 0) {
-        status = half_of_free(self, &self->bytes);
-    }
-    if (status != RMM_OK) {
-        return status;
+    if (self->bytes == 0 && upstream->device >= 0) { /* else init refuses it */
+        status = half_of_free(upstream->device, &self->bytes);
     }
     self->bytes = self->bytes / RMM_BLOCKS_UNIT * RMM_BLOCKS_UNIT;
-    self->round_bytes = RMM_BLOCKS_UNIT - 1 +
-                        rmm__pool_gap_units(self->base.device, false) * RMM_BLOCKS_UNIT;
-    if (options->dump_on_failure != 0) {
+    if (status == RMM_OK && options->dump_on_failure != 0) {
         self->dump_path = rmm__strdup(
             options->dump_path != NULL ? options->dump_path : DUMP_PATH_DEFAULT);
-        if (self->dump_path == NULL) {
-            return RMM_ERR_OUT_OF_HOST_MEMORY;
-        }
-    }
-    status = rmm__arena_open(self);
-    if (status == RMM_OK) {
-        RMM_ACCOUNTING_SET(&self->base.accounting, free_bytes, self->bytes);
-        RMM_ACCOUNTING_SET(&self->base.accounting, reserved_bytes, self->bytes);
-        RMM_ACCOUNTING_SET(&self->base.accounting, growth_count, 1);
-    }
-    return status;
-}
-
-static rmm_status_t init_arena(
-    arena_resource_t *self, rmm_resource_t *upstream,
-    const rmm_arena_options_t *options)
-{
-    rmm_status_t status =
-        rmm__resource_init_over(&self->base, &arena_ops, options->name, upstream);
-
-    if (status != RMM_OK) {
-        return status;
-    }
-    rmm__accounting_free_is_rest(&self->base.accounting);
-    rmm__mutex_init(&self->dump_lock);
-    rmm__mutex_init(&self->futile_lock);
-    rmm__turn_init(&self->turn);
-    status = set_up(self, options);
-    if (status != RMM_OK) {
-        arena_free_all(self);
-        rmm__resource_fini(&self->base);
+        status = self->dump_path != NULL ? RMM_OK : RMM_ERR_OUT_OF_HOST_MEMORY;
     }
     return status;
 }
@@ -299,35 +274,22 @@ static rmm_status_t init_arena(
 static rmm_status_t create(
     rmm_resource_t *upstream, const rmm_arena_options_t *options, rmm_resource_t **out)
 {
-    const rmm_driver_t *driver;
-    arena_resource_t *self;
+    arena_resource_t *self = rmm__calloc(1, sizeof(*self));
     rmm_status_t status;
 
-    if (upstream->device < 0) {
-        return rmm__error(
-            RMM_ERR_UNSUPPORTED,
-            "an arena resource needs an upstream that belongs to a device, and '%s' "
-            "(%s) belongs to none: use pinned or managed memory",
-            upstream->name, rmm_resource_type(upstream));
-    }
-    driver = rmm__driver(&status);
-    if (driver == NULL) {
-        return status;
-    }
-    self = rmm__calloc(1, sizeof(*self));
     if (self == NULL) {
         return RMM_ERR_OUT_OF_HOST_MEMORY;
     }
-    self->driver = driver;
-    status = init_arena(self, upstream, options);
+    status = set_up(self, upstream, options);
+    if (status == RMM_OK) {
+        status = init_arena(self, upstream, options->name);
+    }
     if (status != RMM_OK) {
+        rmm__free(self->dump_path);
         rmm__free(self);
         return status;
     }
-    rmm__log_info(
-        "arena '%s' (%" PRIu32 "): reserved %" PRIu64 " bytes", self->base.name,
-        self->base.instance_id, self->bytes);
-    *out = &self->base;
+    *out = &self->pool.base;
     return RMM_OK;
 }
 

@@ -31,24 +31,27 @@ static void count_freed(
     uint32_t stripe = rmm__stripe_here();
 
     (void)figures;
-    rmm__request_settle_striped(&self->base, &request, padding, stripe);
-    rmm__accounting_free_striped(&self->base.accounting, stripe, freed->bytes, padding);
+    rmm__request_settle_striped(&self->pool.base, &request, padding, stripe);
+    rmm__accounting_free_striped(
+        &self->pool.base.accounting, stripe, freed->bytes, padding);
 }
 
 static void count_lost(void *owner, uint64_t bytes)
 {
     arena_resource_t *self = owner;
 
-    rmm__figure_sub(&self->base.accounting.slot->free_bytes, bytes);
+    rmm__figure_sub(&self->pool.base.accounting.slot->free_bytes, bytes);
 }
 
 /* The largest block is that of `global`, the only one that is kept. */
 static void show_global(void *owner, const engine_figures_t *figures)
 {
     arena_resource_t *self = owner;
-    rmm_accounting_t *accounting = &self->base.accounting;
+    rmm_accounting_t *accounting = &self->pool.base.accounting;
 
     RMM_ACCOUNTING_SET(accounting, largest_free_bytes, figures->largest_free_bytes);
+    RMM_ACCOUNTING_SET(accounting, reserved_bytes, figures->reserved_bytes);
+    RMM_ACCOUNTING_SET(accounting, growth_count, figures->growth_count);
     RMM_ACCOUNTING_SET(accounting, sync_count, figures->sync_count);
 }
 
@@ -69,7 +72,7 @@ static void global_freed(
     show_global(owner, figures);
 }
 
-static const engine_owner_t global_accounting = {
+const engine_owner_t rmm__arena_accounting = {
     .allocated = global_allocated,
     .freed = global_freed,
     .lost = count_lost,
@@ -78,57 +81,7 @@ static const engine_owner_t global_accounting = {
 static const engine_owner_t shard_accounting = {
     .freed = count_freed, .lost = count_lost};
 
-/* --- memory -------------------------------------------------------------------------- */
-
-static rmm_status_t obtain(void *owner, uint64_t bytes, void **ptr_out)
-{
-    arena_resource_t *self = owner;
-    rmm_status_t status =
-        rmm__pool_obtain(&self->base, self->upstream_stream, bytes, ptr_out);
-
-    if (status == RMM_OK) {
-        self->memory = *ptr_out;
-    }
-    return status;
-}
-
-static void give_back(void *owner, void *ptr, uint64_t bytes)
-{
-    arena_resource_t *self = owner;
-
-    rmm__pool_give_back(&self->base, self->upstream_stream, ptr, bytes);
-}
-
-static const engine_upstream_t upstream_memory = {obtain, give_back};
-
-static rmm_status_t engine_make(
-    arena_resource_t *self, const engine_owner_t *accounting,
-    const engine_upstream_t *upstream, engine_t **out)
-{
-    const engine_plan_t plan = {
-        .driver = self->driver,
-        .device = self->base.device,
-        .owner = self,
-        .owner_ops = accounting,
-        .upstream = upstream,
-        .is_shared = true,
-        .initial_bytes = upstream != NULL ? self->bytes : 0,
-        .maximum_bytes = upstream != NULL ? self->bytes : UINT64_MAX};
-    engine_t *engine;
-    rmm_status_t status = rmm__engine_create(&plan, &engine);
-
-    if (status != RMM_OK) {
-        return status;
-    }
-    status = rmm__engine_open(engine, &plan);
-    if (status != RMM_OK) {
-        (void)rmm__engine_close(engine, false, NULL);
-        rmm__engine_destroy(engine);
-        return status;
-    }
-    *out = engine;
-    return RMM_OK;
-}
+/* --- creation and end ---------------------------------------------------------------- */
 
 /* A share of all memory between two limits, in units. */
 static uint32_t share_of(uint64_t bytes, uint64_t share, uint32_t least, uint32_t most)
@@ -146,15 +99,12 @@ static uint64_t granule_of(const void *ptr)
 
 rmm_status_t rmm__arena_open(arena_resource_t *self)
 {
-    rmm_status_t status = rmm__pool_open_stream(&self->base, &self->upstream_stream);
+    const engine_chunks_t *chunks = &self->pool.engine->chunks;
+    rmm_index_entry_t chunk = {0};
     uint64_t granules;
 
-    if (status == RMM_OK) {
-        status = engine_make(self, &global_accounting, &upstream_memory, &self->global);
-    }
-    if (status != RMM_OK) {
-        return status;
-    }
+    (void)rmm__index_at(&chunks->nodes, &chunks->tree, UINT64_MAX, &chunk);
+    self->memory = (char *)(uintptr_t)(chunk.unit * RMM_BLOCKS_UNIT);
     self->superblock_units = share_of(
                                  self->bytes, SUPERBLOCK_SHARE, SUPERBLOCK_LEAST_UNITS,
                                  SUPERBLOCK_MOST_UNITS) /
@@ -167,27 +117,20 @@ rmm_status_t rmm__arena_open(arena_resource_t *self)
     return self->owners != NULL ? RMM_OK : RMM_ERR_OUT_OF_HOST_MEMORY;
 }
 
-void rmm__arena_close(
-    arena_resource_t *self, void (*left)(void *owner, void *ptr, uint64_t bytes))
+bool rmm__arena_close(arena_resource_t *self)
 {
-    bool is_used = false;
+    bool is_idle = true;
 
     for (uint32_t i = 0; i < ARENA_SHARDS; i++) {
         engine_t *shard = rmm__arena_at(self, i);
 
         if (shard != NULL) {
-            is_used |= !rmm__engine_close(shard, false, left);
+            is_idle &= rmm__engine_close(shard, false, rmm__pool_report_left);
             rmm__engine_destroy(shard);
         }
     }
-    if (self->global != NULL) {
-        if (!rmm__engine_close(self->global, is_used, left)) {
-            rmm__pool_leave_memory(&self->base);
-        }
-        rmm__engine_destroy(self->global);
-    }
-    rmm__pool_close_stream(&self->base, self->upstream_stream);
     rmm__free(self->owners);
+    return is_idle;
 }
 
 /* --- shards -------------------------------------------------------------------------- */
@@ -218,8 +161,42 @@ engine_t *rmm__arena_at(const arena_resource_t *self, uint32_t index)
 {
     /* acquire: pairs with rmm__arena_make() */
     return index == ARENA_GLOBAL
-               ? self->global
+               ? self->pool.engine
                : atomic_load_explicit(&self->shards[index], memory_order_acquire);
+}
+
+uint32_t
+rmm__arena_engines(const arena_resource_t *self, engine_t *out[ARENA_GLOBAL + 1])
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i <= ARENA_GLOBAL; i++) {
+        out[count] = rmm__arena_at(self, i);
+        count += out[count] != NULL;
+    }
+    return count;
+}
+
+static engine_t *make_shard(arena_resource_t *self)
+{
+    const engine_plan_t plan = {
+        .driver = self->pool.driver,
+        .device = self->pool.base.device,
+        .owner = self,
+        .owner_ops = &shard_accounting,
+        .is_shared = true,
+        .maximum_bytes = UINT64_MAX};
+    engine_t *shard;
+
+    if (rmm__engine_create(&plan, &shard) != RMM_OK) {
+        return NULL;
+    }
+    if (rmm__engine_open(shard, &plan) != RMM_OK) {
+        (void)rmm__engine_close(shard, false, NULL);
+        rmm__engine_destroy(shard);
+        return NULL;
+    }
+    return shard;
 }
 
 engine_t *rmm__arena_make(arena_resource_t *self, uint32_t index)
@@ -230,7 +207,8 @@ engine_t *rmm__arena_make(arena_resource_t *self, uint32_t index)
     if (found != NULL) {
         return found;
     }
-    if (engine_make(self, &shard_accounting, NULL, &fresh) != RMM_OK) {
+    fresh = make_shard(self);
+    if (fresh == NULL) {
         return NULL;
     }
     /* release: pairs with rmm__arena_at(); acquire: another thread's shard is whole */
@@ -294,12 +272,12 @@ rmm__arena_refill(arena_resource_t *self, uint32_t index, const engine_alloc_t *
     uint32_t need = whole_granules((uint64_t)alloc->units + (alloc->align_units - 1));
     uint32_t units = self->superblock_units > need ? self->superblock_units : need;
     rmm_blocks_result_t result =
-        rmm__engine_refill(self->global, shard, alloc, units, &ops);
+        rmm__engine_refill(self->pool.engine, shard, alloc, units, &ops);
 
     while (result == RMM_BLOCKS_NO_FIT && units > need) {
         units = whole_granules(units / 2);
         units = units > need ? units : need;
-        result = rmm__engine_refill(self->global, shard, alloc, units, &ops);
+        result = rmm__engine_refill(self->pool.engine, shard, alloc, units, &ops);
     }
     return result;
 }
@@ -312,7 +290,7 @@ void rmm__arena_give_back(arena_resource_t *self)
         engine_t *shard = rmm__arena_at(self, i);
 
         if (shard != NULL) {
-            rmm__engine_give_back(self->global, shard, &ops);
+            rmm__engine_give_back(self->pool.engine, shard, &ops);
         }
     }
 }

@@ -193,32 +193,18 @@ static rmm_status_t binning_trim(rmm_resource_t *mr, size_t keep_bytes)
 
 /* --- the end ------------------------------------------------------------------------ */
 
-/* Work on what is out may still be queued, on streams that nobody names here. */
-static void wait_for_device(const binning_t *self)
-{
-    rmm_driver_scope_t scope;
-    rmm_status_t status;
-    const rmm_driver_t *driver;
-
-    if (self->base.device < 0) {
-        return;
-    }
-    driver = rmm__driver(&status);
-    if (driver != NULL &&
-        rmm__driver_scope_enter(&scope, driver, self->base.device) == RMM_OK) {
-        (void)rmm__driver_barrier(driver);
-        rmm__driver_scope_leave(&scope);
-    }
-}
-
 static void free_outstanding(binning_t *self, shard_t *shard)
 {
     const rmm_resource_t *mr = &self->base;
     rmm_pointer_map_entry_t entry;
+    rmm_status_t status;
+    const rmm_driver_t *driver =
+        shard->blocks.count != 0 && mr->device >= 0 ? rmm__driver(&status) : NULL;
     size_t from = 0;
 
-    if (shard->blocks.count != 0) {
-        wait_for_device(self);
+    if (driver != NULL) {
+        /* work may still be queued, on streams that nobody names here */
+        (void)rmm__driver_wait_device(driver, mr->device);
     }
     while (rmm__pointer_map_any(&shard->blocks, &from, &entry)) {
         rmm_request_t request = {

@@ -8,7 +8,6 @@
 
 #include <inttypes.h>
 
-#include "base/diag_attach.h"
 #include "core/assert.h"
 #include "resources/pool_resource.h"
 
@@ -43,10 +42,7 @@ static rmm_status_t check_options(rmm_fixed_size_options_t *options)
     return RMM_OK;
 }
 
-static const rmm_resource_ops_t fixed_size_ops =
-    RMM_POOL_OPS("fixed_size", rmm__pool_dealloc);
-static const rmm_resource_ops_t fixed_size_late_ops =
-    RMM_POOL_OPS("fixed_size", rmm__pool_dealloc_late);
+static const rmm_resource_ops_t fixed_size_ops = RMM_POOL_OPS("fixed_size");
 
 static rmm_status_t create(
     rmm_resource_t *upstream, const rmm_fixed_size_options_t *options,
@@ -55,7 +51,7 @@ static rmm_status_t create(
     return rmm__pool_create(
         upstream,
         &(pool_plan_t){
-            .ops = rmm__diag_may_quarantine() ? &fixed_size_late_ops : &fixed_size_ops,
+            .ops = &fixed_size_ops,
             .name = options->name,
             .maximum_bytes = UINT64_MAX / RMM_BLOCKS_UNIT * RMM_BLOCKS_UNIT,
             .block_bytes = options->block_bytes,
@@ -76,18 +72,12 @@ rmm_status_t rmm_fixed_size_resource_create(
     return status == RMM_OK ? create(upstream, &opts, out) : status;
 }
 
-static bool is_fixed_size(const rmm_resource_t *mr)
-{
-    const rmm_resource_ops_t *ops =
-        atomic_load_explicit(&mr->ops, memory_order_relaxed);
-
-    return ops == &fixed_size_ops || ops == &fixed_size_late_ops;
-}
-
 static rmm_status_t check(const rmm_resource_t *mr, const uint64_t *out)
 {
     RMM_CHECK_ARG(mr != NULL, "the resource is NULL");
-    RMM_CHECK_ARG(is_fixed_size(mr), "the resource is not a fixed_size resource");
+    RMM_CHECK_ARG(
+        atomic_load_explicit(&mr->ops, memory_order_relaxed) == &fixed_size_ops,
+        "the resource is not a fixed_size resource");
     RMM_CHECK_ARG(out != NULL, "the output pointer is NULL");
     return RMM_OK;
 }

@@ -102,28 +102,9 @@ static const engine_owner_t count_ops = {
     .end_growth = end_growth,
 };
 
-/* --- memory from upstream ------------------------------------------------------------ */
-
-static rmm_status_t obtain(void *owner, uint64_t bytes, void **ptr_out)
-{
-    pool_resource_t *self = owner;
-
-    return rmm__pool_obtain(&self->base, self->upstream_stream, bytes, ptr_out);
-}
-
-static void give_back(void *owner, void *ptr, uint64_t bytes)
-{
-    pool_resource_t *self = owner;
-
-    rmm__pool_give_back(&self->base, self->upstream_stream, ptr, bytes);
-}
-
-static const engine_upstream_t upstream_memory = {obtain, give_back};
-
 /* --- the end ------------------------------------------------------------------------- */
 
-/* A diagnosis learns that a block still out ends with its pool. */
-static void report_left(void *owner, void *ptr, uint64_t bytes)
+void rmm__pool_report_left(void *owner, void *ptr, uint64_t bytes)
 {
     const pool_resource_t *self = owner;
 
@@ -132,7 +113,7 @@ static void report_left(void *owner, void *ptr, uint64_t bytes)
 }
 
 /* The engine's lock lasts: until its accounting is closed others may take it. */
-static void pool_fini(pool_resource_t *self)
+void rmm__pool_fini(pool_resource_t *self, bool is_used)
 {
     if (self->is_range) {
         void *range;
@@ -140,10 +121,10 @@ static void pool_fini(pool_resource_t *self)
 
         rmm__diag_on_gone(range, bytes); /* its addresses; chunks go one by one */
     }
-    if (!rmm__engine_close(self->engine, false, report_left)) {
+    if (!rmm__engine_close(self->engine, is_used, rmm__pool_report_left)) {
         rmm__pool_leave_memory(&self->base);
     }
-    rmm__pool_close_stream(&self->base, self->upstream_stream);
+    rmm__pool_close_stream(self);
     rmm__pool_log_changes(self);
     if (self->is_range) {
         rmm_accounting_t *accounting = &self->base.accounting;
@@ -157,7 +138,7 @@ static void pool_fini(pool_resource_t *self)
 
 void rmm__pool_destroy(rmm_resource_t *mr)
 {
-    pool_fini(pool_from_base(mr));
+    rmm__pool_fini(pool_from_base(mr), false);
     rmm__free(pool_from_base(mr));
 }
 
@@ -175,7 +156,8 @@ init_resource(pool_resource_t *self, rmm_resource_t *upstream, const pool_plan_t
             .properties = upstream != NULL ? rmm_resource_properties(upstream)
                                            : RMM_DEVICE_ACCESSIBLE,
             .device = self->base.device,
-            .accounting_lock = rmm__engine_mutex(self->engine),
+            .accounting_lock =
+                plan->owner_ops == NULL ? rmm__engine_mutex(self->engine) : NULL,
         });
 
     if (status == RMM_OK) {
@@ -184,7 +166,12 @@ init_resource(pool_resource_t *self, rmm_resource_t *upstream, const pool_plan_t
     return status;
 }
 
-uint32_t rmm__pool_gap_units(int device, bool is_range)
+/*
+ * The units behind every block, before the resource takes its first memory. Where a tool
+ * checks each access (base/annotate.h), an access past the end of a block must not hit the
+ * next one; in a range it checks none. Where a diagnosis wants guards they are there.
+ */
+static uint32_t choose_gap_units(int device, bool is_range)
 {
     bool is_annotated = !is_range && rmm__annotate_open(device);
 
@@ -194,7 +181,7 @@ uint32_t rmm__pool_gap_units(int device, bool is_range)
 /* Sizes with the gaps; as they are where a block or a chunk would become too large. */
 static void add_gaps(pool_resource_t *self, pool_plan_t *plan)
 {
-    const uint32_t gap_units = rmm__pool_gap_units(self->base.device, plan->is_range);
+    const uint32_t gap_units = choose_gap_units(self->base.device, plan->is_range);
     const uint64_t block_bytes = plan->block_bytes + gap_units * RMM_BLOCKS_UNIT;
 
     self->round_bytes = RMM_BLOCKS_UNIT - 1;
@@ -213,15 +200,16 @@ static void add_gaps(pool_resource_t *self, pool_plan_t *plan)
 }
 
 static rmm_status_t
-init_pool(pool_resource_t *self, rmm_resource_t *upstream, const pool_plan_t *plan)
+open_pool(pool_resource_t *self, rmm_resource_t *upstream, const pool_plan_t *plan)
 {
     const engine_plan_t engine_plan = {
         .driver = self->driver,
         .device = self->base.device,
         .owner = self,
-        .owner_ops = &count_ops,
-        .upstream = plan->is_range ? NULL : &upstream_memory,
+        .owner_ops = plan->owner_ops != NULL ? plan->owner_ops : &count_ops,
+        .upstream = plan->is_range ? NULL : &rmm__pool_upstream,
         .is_range = plan->is_range,
+        .is_shared = plan->owner_ops != NULL,
         .shares_with_peers = plan->shares_with_peers,
         .initial_bytes = plan->initial_bytes,
         .maximum_bytes = plan->maximum_bytes,
@@ -236,17 +224,18 @@ init_pool(pool_resource_t *self, rmm_resource_t *upstream, const pool_plan_t *pl
     self->chunk_bytes = plan->chunk_bytes;
     self->block_units = engine_plan.block_units;
     self->is_range = plan->is_range;
+    self->may_quarantine = plan->owner_ops == NULL && rmm__diag_may_quarantine();
     status = init_resource(self, upstream, plan);
     if (status != RMM_OK) {
         rmm__engine_destroy(self->engine);
         return status;
     }
-    status = rmm__pool_open_stream(&self->base, &self->upstream_stream);
+    status = rmm__pool_open_stream(self);
     if (status == RMM_OK) {
         status = rmm__engine_open(self->engine, &engine_plan);
     }
     if (status != RMM_OK) {
-        pool_fini(self);
+        rmm__pool_fini(self, false);
         return status;
     }
     rmm__pool_log_changes(self);
@@ -267,38 +256,42 @@ static rmm_status_t choose_device(
     return rmm__driver_status(driver, error, "querying the current device");
 }
 
-rmm_status_t rmm__pool_create(
-    rmm_resource_t *upstream, const pool_plan_t *plan, rmm_resource_t **out)
+rmm_status_t
+rmm__pool_init(pool_resource_t *self, rmm_resource_t *upstream, const pool_plan_t *plan)
 {
     pool_plan_t with_gaps = *plan;
-    const rmm_driver_t *driver;
-    pool_resource_t *self;
     rmm_status_t status;
-    int device;
 
     if (upstream != NULL && upstream->device < 0) {
         return rmm__error(
             RMM_ERR_UNSUPPORTED,
-            "a %s resource needs an upstream that belongs to a device, and '%s' (%s) "
-            "belongs to none: use pinned or managed memory",
+            "the upstream of %s must belong to a device, and '%s' (%s) belongs to "
+            "none: "
+            "use pinned or managed memory",
             plan->ops->type_name, upstream->name, rmm_resource_type(upstream));
     }
-    driver = rmm__driver(&status);
-    if (driver == NULL) {
+    self->driver = rmm__driver(&status);
+    if (self->driver == NULL) {
         return status;
     }
-    status = choose_device(driver, upstream, &device);
+    status = choose_device(self->driver, upstream, &self->base.device);
     if (status != RMM_OK) {
         return status;
     }
-    self = rmm__calloc(1, sizeof(*self));
+    add_gaps(self, &with_gaps);
+    return open_pool(self, upstream, &with_gaps);
+}
+
+rmm_status_t rmm__pool_create(
+    rmm_resource_t *upstream, const pool_plan_t *plan, rmm_resource_t **out)
+{
+    pool_resource_t *self = rmm__calloc(1, sizeof(*self));
+    rmm_status_t status;
+
     if (self == NULL) {
         return RMM_ERR_OUT_OF_HOST_MEMORY;
     }
-    self->driver = driver;
-    self->base.device = device;
-    add_gaps(self, &with_gaps);
-    status = init_pool(self, upstream, &with_gaps);
+    status = rmm__pool_init(self, upstream, plan);
     if (status != RMM_OK) {
         rmm__free(self);
         return status;

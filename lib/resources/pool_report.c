@@ -7,37 +7,85 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <time.h>
 
+#include "core/clock.h"
 #include "log/log.h"
 #include "pool/listing.h"
 #include "publish/block_list.h"
 
-RMM_COLD rmm_status_t rmm__pool_give_up(
-    pool_resource_t *self, const rmm_request_t *request, rmm_status_t status)
+#define AGE_NS 100000000u /* how long an answer is reused */
+
+static uint64_t ask_device(const rmm_resource_t *mr, const rmm_driver_t *driver)
+{
+    rmm_driver_scope_t scope;
+    uint64_t free_bytes = 0;
+    uint64_t total;
+
+    if (rmm__driver_scope_enter(&scope, driver, mr->device) == RMM_OK) {
+        if (driver->memory_info(&free_bytes, &total) == RMM_DRIVER_OK) {
+            rmm__location_device_free(mr->accounting.location, free_bytes);
+        }
+        rmm__driver_scope_leave(&scope);
+    }
+    return free_bytes;
+}
+
+/* The query may take longer than the rest of a failing request. So if requests fail one after
+ * another, a recent answer is used again. 0: the driver does not answer. *since_out: "" if it was
+ * queried now, else when. /rmm shows the answer from now on. */
+static uint64_t device_free_lately(pool_resource_t *self, const char **since_out)
+{
+    device_free_t *known = &self->device_free;
+    uint64_t asked_ns = atomic_load_explicit(&known->asked_ns, memory_order_relaxed);
+    uint64_t bytes;
+
+    if (asked_ns != 0 && rmm__clock_ns(CLOCK_MONOTONIC_COARSE) - asked_ns <= AGE_NS) {
+        *since_out = " a moment ago";
+        return atomic_load_explicit(&known->bytes, memory_order_relaxed);
+    }
+    *since_out = "";
+    bytes = ask_device(&self->base, self->driver);
+    atomic_store_explicit(&known->bytes, bytes, memory_order_relaxed);
+    atomic_store_explicit(
+        &known->asked_ns, rmm__clock_ns(CLOCK_MONOTONIC_COARSE), memory_order_relaxed);
+    return bytes;
+}
+
+rmm_status_t rmm__pool_say_no_room(
+    pool_resource_t *self, const rmm_request_t *request, rmm_status_t status, int error,
+    const engine_figures_t *figures, const char *reason)
 {
     const rmm_resource_t *mr = &self->base;
-    char reason[RMM_ERROR_BYTES];
-    engine_figures_t figures;
+    const double free_bytes = (double)figures->free_bytes;
     const char *since;
-    uint64_t device_free;
-    uint64_t free_bytes, largest_bytes;
+    uint64_t device_free = device_free_lately(self, &since);
 
-    snprintf(reason, sizeof(reason), "%.300s", rmm_last_error_message());
-    device_free = rmm__device_free_lately(&self->device_free, mr, self->driver, &since);
-    rmm__engine_figures(self->engine, &figures);
-    free_bytes = figures.free_bytes;
-    largest_bytes = figures.largest_free_bytes;
     if (status == RMM_ERR_OUT_OF_MEMORY) {
         rmm__accounting_oom(&self->base.accounting);
     }
     return rmm__error_cuda(
-        status, rmm_last_cuda_error(),
+        status, error,
         "%s '%s': no room for %zu bytes: largest free %" PRIu64 ", total free %" PRIu64
         ", reserved %" PRIu64 ", device free %" PRIu64 "%s, fragmentation %.3f; %s",
-        rmm_resource_type(mr), mr->name, request->bytes, largest_bytes, free_bytes,
-        figures.reserved_bytes, device_free, since,
-        free_bytes != 0 ? 1.0 - (double)largest_bytes / (double)free_bytes : 0.0,
+        rmm_resource_type(mr), mr->name, request->bytes, figures->largest_free_bytes,
+        figures->free_bytes, figures->reserved_bytes, device_free, since,
+        figures->free_bytes != 0
+            ? 1.0 - (double)figures->largest_free_bytes / free_bytes
+            : 0.0,
         reason);
+}
+
+rmm_status_t rmm__pool_give_up(
+    pool_resource_t *self, const rmm_request_t *request, rmm_status_t status)
+{
+    int error = rmm_last_cuda_error();
+    char reason[RMM_ERROR_BYTES];
+    engine_figures_t figures;
+
+    snprintf(reason, sizeof(reason), "%.300s", rmm_last_error_message());
+    rmm__engine_figures(self->engine, &figures);
+    return rmm__pool_say_no_room(self, request, status, error, &figures, reason);
 }
 
 /* --- blocks -------------------------------------------------------------------------- */
@@ -63,11 +111,9 @@ static void note_block(void *context, const engine_listed_t *listed)
 void rmm__pool_list_blocks(rmm_resource_t *mr, rmm_block_list_t *list)
 {
     engine_t *engine = pool_from_base(mr)->engine;
-    uint64_t moving = 0;
     uint32_t bound = rmm__engine_list_bound(engine);
 
     /* what comes meanwhile, while no lock is held */
     rmm__block_list_reserve(list, bound + bound / 8 + 64);
-    (void)rmm__engine_list(engine, note_block, list, &moving);
-    rmm__block_list_moving(list, moving);
+    rmm__block_list_moving(list, rmm__engine_list(engine, note_block, list));
 }

@@ -19,7 +19,7 @@ count_nothing(pool_resource_t *self, const rmm_request_t *request, bool is_free)
     rmm_accounting_t *accounting = &self->base.accounting;
 
     rmm__request_announce(&self->base, request, 0);
-    rmm__engine_lock(self->engine);
+    rmm__mutex_lock(rmm__engine_mutex(self->engine));
     rmm__accounting_begin_exclusive(accounting);
     if (is_free) {
         rmm__request_settle_locked(&self->base, request->user, 0, 0);
@@ -29,7 +29,7 @@ count_nothing(pool_resource_t *self, const rmm_request_t *request, bool is_free)
         rmm__accounting_alloc_exclusive(accounting, 0, 0);
     }
     rmm__accounting_end_exclusive(accounting);
-    rmm__engine_unlock(self->engine);
+    rmm__mutex_unlock(rmm__engine_mutex(self->engine));
 }
 
 RMM_COLD static rmm_status_t
@@ -66,8 +66,8 @@ measure(pool_resource_t *self, const rmm_request_t *request, engine_alloc_t *all
     return RMM_OK;
 }
 
-RMM_COLD static rmm_status_t
-unknown_stream(const pool_resource_t *self, rmm_stream_t stream, int error)
+RMM_COLD rmm_status_t
+rmm__pool_unknown_stream(const pool_resource_t *self, rmm_stream_t stream, int error)
 {
     return rmm__error_cuda(
         RMM_ERR_BAD_ALLOC, error,
@@ -129,7 +129,7 @@ rmm__pool_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out
     }
     error = self->driver->stream_key(request->stream, &alloc.key);
     if (error != RMM_DRIVER_OK) {
-        return unknown_stream(self, request->stream, error);
+        return rmm__pool_unknown_stream(self, request->stream, error);
     }
     rmm__request_announce(mr, request, alloc.units * RMM_BLOCKS_UNIT - alloc.bytes);
     status = rmm__engine_alloc(self->engine, &alloc, ptr_out);
@@ -147,53 +147,35 @@ rmm__pool_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out
 
 /* --- free ---------------------------------------------------------------------------- */
 
-static inline engine_free_t
-make_free(const pool_resource_t *self, void *ptr, const rmm_request_t *request)
+RMM_COLD static const char *free_late(pool_resource_t *self, const engine_free_t *freed)
 {
-    engine_free_t freed = {
-        .ptr = ptr,
-        .bytes = request->bytes,
-        .stream = request->stream,
-        .owner_flags = request->user};
+    uint64_t most_bytes = rmm__diag_quarantine_bytes();
 
-    freed.has_key =
-        self->driver->stream_key(request->stream, &freed.key) == RMM_DRIVER_OK;
-    return freed;
+    return most_bytes != 0 ? rmm__engine_free_late(self->engine, freed, most_bytes)
+                           : rmm__engine_free(self->engine, freed);
 }
 
 void rmm__pool_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *request)
 {
     pool_resource_t *self = pool_from_base(mr);
-    engine_free_t freed;
+    engine_free_t freed = {
+        .ptr = ptr,
+        .bytes = request->bytes,
+        .stream = request->stream,
+        .owner_flags = request->user};
     const char *refusal;
 
     if (ptr == NULL) {
         count_nothing(self, request, true);
         return;
     }
-    freed = make_free(self, ptr, request);
+    freed.has_key =
+        self->driver->stream_key(request->stream, &freed.key) == RMM_DRIVER_OK;
     rmm__request_announce(mr, request, 0); /* padding was when it came */
-    refusal = rmm__engine_free(self->engine, &freed);
+    refusal = __builtin_expect(self->may_quarantine, false)
+                  ? free_late(self, &freed)
+                  : rmm__engine_free(self->engine, &freed);
     if (__builtin_expect(refusal != NULL, false)) {
-        rmm__resource_refuse_free(mr, ptr, request, refusal);
-    }
-}
-
-void rmm__pool_dealloc_late(rmm_resource_t *mr, void *ptr, const rmm_request_t *request)
-{
-    pool_resource_t *self = pool_from_base(mr);
-    uint64_t most_bytes = ptr != NULL ? rmm__diag_quarantine_bytes() : 0;
-    engine_free_t freed;
-    const char *refusal;
-
-    if (most_bytes == 0) {
-        rmm__pool_dealloc(mr, ptr, request);
-        return;
-    }
-    freed = make_free(self, ptr, request);
-    rmm__request_announce(mr, request, 0);
-    refusal = rmm__engine_free_late(self->engine, &freed, most_bytes);
-    if (refusal != NULL) {
         rmm__resource_refuse_free(mr, ptr, request, refusal);
     }
 }

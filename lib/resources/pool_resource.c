@@ -10,21 +10,11 @@
 
 #include <inttypes.h>
 
-#include "base/diag_attach.h"
+#include "base/annotate.h"
 #include "core/options.h"
 #include "log/log.h"
 
-static const rmm_resource_ops_t pool_ops = RMM_POOL_OPS("pool", rmm__pool_dealloc);
-static const rmm_resource_ops_t pool_late_ops =
-    RMM_POOL_OPS("pool", rmm__pool_dealloc_late);
-
-static bool is_pool(const rmm_resource_t *mr)
-{
-    const rmm_resource_ops_t *ops =
-        atomic_load_explicit(&mr->ops, memory_order_relaxed);
-
-    return ops == &pool_ops || ops == &pool_late_ops;
-}
+static const rmm_resource_ops_t pool_ops = RMM_POOL_OPS("pool");
 
 /* Up to whole units; what does not fit becomes the largest that does. */
 static uint64_t whole_units(uint64_t bytes)
@@ -141,7 +131,7 @@ rmm_status_t rmm_pool_resource_create(
     status = rmm__pool_create(
         chunks != NULL ? chunks : upstream,
         &(pool_plan_t){
-            .ops = rmm__diag_may_quarantine() ? &pool_late_ops : &pool_ops,
+            .ops = &pool_ops,
             .name = opts.name,
             .initial_bytes = opts.initial_bytes,
             .maximum_bytes = opts.maximum_bytes,
@@ -157,7 +147,9 @@ rmm_status_t rmm_pool_get_maximum(const rmm_resource_t *mr, uint64_t *bytes_out)
     uint64_t maximum;
 
     RMM_CHECK_ARG(mr != NULL, "the resource is NULL");
-    RMM_CHECK_ARG(is_pool(mr), "the resource is not a pool");
+    RMM_CHECK_ARG(
+        atomic_load_explicit(&mr->ops, memory_order_relaxed) == &pool_ops,
+        "the resource is not a pool");
     RMM_CHECK_ARG(bytes_out != NULL, "bytes_out is NULL");
     maximum = ((const pool_resource_t *)mr)->maximum_bytes;
     *bytes_out = maximum != whole_units(UINT64_MAX) ? maximum : 0;

@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A resource around an engine (pool/engine.h): `pool` and `fixed_size` are options for it,
- * and share its operations and its accounting.
+ * A resource around an engine (pool/engine.h): `pool` and `fixed_size` are options for it, and
+ * share its operations and its accounting. `arena` has an engine's memory in common with them,
+ * and operations of its own (arena_impl.h).
  */
 #ifndef RMM_RESOURCES_POOL_RESOURCE_H
 #define RMM_RESOURCES_POOL_RESOURCE_H
 
 #include "base/resource_impl.h"
 #include "pool/engine.h"
-#include "resources/device_free.h"
+
+/* The device's free memory as it was queried last, for a refusal (pool_report.c). Relaxed: any
+ * answer of the last moment will do. */
+typedef struct device_free {
+    _Atomic(uint64_t) bytes, asked_ns; /* 0: never */
+} device_free_t;
 
 typedef struct pool_resource {
     rmm_resource_t base; /* first member */
@@ -20,13 +26,16 @@ typedef struct pool_resource {
     uint32_t gap_units;   /* behind every block; 1 for a tool or for guards, else 0 */
     uint64_t round_bytes; /* added to a request before its units are counted */
     bool is_range;        /* its memory is counted as held where it is mapped */
+    bool may_quarantine;  /* a diagnosis may keep what is freed from use for a while */
     device_free_t device_free;
 } pool_resource_t;
 
 /* The plan for a new pool; sizes are multiples of 256. */
 typedef struct pool_plan {
-    const rmm_resource_ops_t *ops; /* the pool's or fixed_size's */
-    const char *name;              /* NULL: the type's */
+    const rmm_resource_ops_t *ops; /* of its type */
+    const engine_owner_t
+        *owner_ops;   /* NULL: accounting of a pool, under the engine's lock */
+    const char *name; /* NULL: the type's */
     uint64_t initial_bytes, maximum_bytes;
     uint64_t block_bytes; /* 0: any, else at most ENGINE_BLOCK_BYTES */
     uint64_t chunk_bytes; /* a multiple of block_bytes; 0: as the engine sees fit */
@@ -46,12 +55,15 @@ rmm_status_t rmm__pool_create(
 
 void rmm__pool_destroy(rmm_resource_t *mr);
 
-/*
- * The units behind every block, before the resource takes its first memory. Where a tool
- * checks each access (base/annotate.h), an access past the end of a block must not hit the
- * next one; in a range it checks none. Where a diagnosis wants guards they are there.
- */
-uint32_t rmm__pool_gap_units(int device, bool is_range);
+/* The same with an object of the caller's, all zero, that begins with a pool_resource_t. is_used:
+ * as of rmm__engine_close(). */
+rmm_status_t rmm__pool_init(
+    pool_resource_t *self, rmm_resource_t *upstream, const pool_plan_t *plan);
+void rmm__pool_fini(pool_resource_t *self, bool is_used);
+
+/* For rmm__engine_close(): a diagnosis learns that a block still out ends with its resource,
+ * the owner. */
+void rmm__pool_report_left(void *owner, void *ptr, uint64_t bytes);
 
 /* --- pool_upstream.c ----------------------------------------------------------------- */
 
@@ -60,15 +72,12 @@ uint32_t rmm__pool_gap_units(int device, bool is_range);
  * stream of the resource's own, which is part of no capture: an operation on the legacy stream
  * would ruin the capture of every blocking stream. close() after the last call of upstream.
  */
-rmm_status_t rmm__pool_open_stream(const rmm_resource_t *mr, rmm_stream_t *out);
-void rmm__pool_close_stream(const rmm_resource_t *mr, rmm_stream_t stream);
+rmm_status_t rmm__pool_open_stream(pool_resource_t *self);
+void rmm__pool_close_stream(const pool_resource_t *self);
 
-/* An upstream's memory for an engine of this resource: counted for both sides, ready for
+/* An upstream's memory for the engine of a pool_resource_t: counted for both sides, ready for
  * every stream, and annotated. */
-rmm_status_t rmm__pool_obtain(
-    rmm_resource_t *mr, rmm_stream_t stream, uint64_t bytes, void **ptr_out);
-void rmm__pool_give_back(
-    rmm_resource_t *mr, rmm_stream_t stream, void *ptr, uint64_t bytes);
+extern const engine_upstream_t rmm__pool_upstream;
 
 /* At the end of a resource whose memory stays allocated, because another device may still use
  * it: its upstream never ends either, because that would free the memory. */
@@ -86,18 +95,18 @@ static inline void rmm__pool_log_changes(pool_resource_t *self)
     }
 }
 
+RMM_COLD rmm_status_t
+rmm__pool_unknown_stream(const pool_resource_t *self, rmm_stream_t stream, int error);
+
 rmm_status_t
 rmm__pool_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out);
 void rmm__pool_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *request);
-/* The same of a pool whose memory a diagnosis keeps from use for a while. */
-void rmm__pool_dealloc_late(
-    rmm_resource_t *mr, void *ptr, const rmm_request_t *request);
 rmm_status_t rmm__pool_trim(rmm_resource_t *mr, size_t keep_bytes);
 
 /* The table of both. */
-#define RMM_POOL_OPS(name, free)                                                       \
+#define RMM_POOL_OPS(name)                                                             \
     {                                                                                  \
-        .type_name = (name), .alloc = rmm__pool_alloc, .dealloc = (free),              \
+        .type_name = (name), .alloc = rmm__pool_alloc, .dealloc = rmm__pool_dealloc,   \
         .trim = rmm__pool_trim, .destroy = rmm__pool_destroy,                          \
         .ready_on_all_streams = false, .settles = true,                                \
         .list_blocks = rmm__pool_list_blocks,                                          \
@@ -111,5 +120,9 @@ void rmm__pool_list_blocks(rmm_resource_t *mr, struct rmm_block_list *list);
  * out-of-memory, and the last error of before as its reason. Returns the status. */
 RMM_COLD rmm_status_t rmm__pool_give_up(
     pool_resource_t *self, const rmm_request_t *request, rmm_status_t status);
+/* The same with these figures and this reason; error: the driver's, or RMM_DRIVER_OK. */
+RMM_COLD rmm_status_t rmm__pool_say_no_room(
+    pool_resource_t *self, const rmm_request_t *request, rmm_status_t status, int error,
+    const engine_figures_t *figures, const char *reason);
 
 #endif /* RMM_RESOURCES_POOL_RESOURCE_H */

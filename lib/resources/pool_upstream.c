@@ -30,50 +30,34 @@ static bool is_in_stream_order(const rmm_resource_t *upstream)
                 ->ready_on_all_streams;
 }
 
-rmm_status_t rmm__pool_open_stream(const rmm_resource_t *mr, rmm_stream_t *out)
+rmm_status_t rmm__pool_open_stream(pool_resource_t *self)
 {
     rmm_driver_scope_t scope;
-    rmm_status_t status = RMM_OK;
-    const rmm_driver_t *driver;
+    rmm_status_t status;
 
-    *out = RMM_STREAM_LEGACY;
-    if (!is_in_stream_order(mr->upstream)) {
+    self->upstream_stream = RMM_STREAM_LEGACY;
+    if (!is_in_stream_order(self->base.upstream)) {
         return RMM_OK;
     }
-    driver = rmm__driver(&status);
-    if (driver != NULL) {
-        status = rmm__driver_scope_enter(&scope, driver, mr->device);
+    status = rmm__driver_scope_enter(&scope, self->driver, self->base.device);
+    if (status == RMM_OK) {
+        status = rmm_stream_create(
+            RMM_STREAM_NON_BLOCKING | RMM_STREAM_NEVER_CAPTURES,
+            &self->upstream_stream);
+        rmm__driver_scope_leave(&scope);
     }
-    if (status != RMM_OK) {
-        return status;
-    }
-    status =
-        rmm_stream_create(RMM_STREAM_NON_BLOCKING | RMM_STREAM_NEVER_CAPTURES, out);
-    rmm__driver_scope_leave(&scope);
     return status;
 }
 
-void rmm__pool_close_stream(const rmm_resource_t *mr, rmm_stream_t stream)
+void rmm__pool_close_stream(const pool_resource_t *self)
 {
     rmm_driver_scope_t scope;
-    rmm_status_t status;
-    const rmm_driver_t *driver = rmm__driver(&status);
 
-    if (!rmm_stream_is_default(stream) && driver != NULL &&
-        rmm__driver_scope_enter(&scope, driver, mr->device) == RMM_OK) {
-        (void)!rmm_stream_destroy(stream);
+    if (!rmm_stream_is_default(self->upstream_stream) &&
+        rmm__driver_scope_enter(&scope, self->driver, self->base.device) == RMM_OK) {
+        (void)!rmm_stream_destroy(self->upstream_stream);
         rmm__driver_scope_leave(&scope);
     }
-}
-
-/* Memory of a stream-ordered upstream is ours on one stream only, until that is done. The wait is
- * for the device: functions of the program may have used another stream all the same. */
-static rmm_status_t wait_until_ready(const rmm_resource_t *mr)
-{
-    rmm_status_t status;
-    const rmm_driver_t *driver = rmm__driver(&status);
-
-    return driver != NULL ? rmm__driver_wait_device(driver, mr->device) : status;
 }
 
 /* Is its memory, through whatever hands it on, what cudaMalloc() or cudaMallocManaged() gave? */
@@ -86,17 +70,20 @@ static bool is_of_cuda(const rmm_resource_t *mr)
            strcmp(rmm_resource_type(mr), "managed") == 0;
 }
 
-rmm_status_t rmm__pool_obtain(
-    rmm_resource_t *mr, rmm_stream_t stream, uint64_t bytes, void **ptr_out)
+static rmm_status_t obtain(void *owner, uint64_t bytes, void **ptr_out)
 {
-    rmm_request_t request = upstream_request(stream, bytes);
+    const pool_resource_t *self = owner;
+    const rmm_resource_t *mr = &self->base;
+    rmm_request_t request = upstream_request(self->upstream_stream, bytes);
     rmm_status_t status = rmm__resource_alloc(mr->upstream, &request, ptr_out);
 
     if (status != RMM_OK) {
         return status;
     }
     if (is_in_stream_order(mr->upstream)) {
-        status = wait_until_ready(mr);
+        /* it is ours on one stream only, until that is done. The wait is for the device:
+         * functions of the program may have used another stream all the same */
+        status = rmm__driver_wait_device(self->driver, mr->device);
     }
     if (status != RMM_OK) {
         rmm__resource_dealloc(mr->upstream, *ptr_out, &request);
@@ -108,15 +95,17 @@ rmm_status_t rmm__pool_obtain(
     return RMM_OK;
 }
 
-void rmm__pool_give_back(
-    rmm_resource_t *mr, rmm_stream_t stream, void *ptr, uint64_t bytes)
+static void give_back(void *owner, void *ptr, uint64_t bytes)
 {
-    rmm_request_t request = upstream_request(stream, bytes);
+    const pool_resource_t *self = owner;
+    rmm_request_t request = upstream_request(self->upstream_stream, bytes);
 
     rmm__diag_on_gone(ptr, bytes);
-    rmm__annotate_chunk_gone(mr->device, ptr, bytes);
-    rmm__resource_dealloc(mr->upstream, ptr, &request);
+    rmm__annotate_chunk_gone(self->base.device, ptr, bytes);
+    rmm__resource_dealloc(self->base.upstream, ptr, &request);
 }
+
+const engine_upstream_t rmm__pool_upstream = {obtain, give_back};
 
 void rmm__pool_leave_memory(rmm_resource_t *mr)
 {

@@ -62,9 +62,9 @@ static rmm_status_t share(rmm_status_t status, rmm_resource_t **pool)
     if (status == RMM_OK) {
         engine_t *engine = pool_from_base(*pool)->engine;
 
-        rmm__engine_lock(engine);
+        rmm__mutex_lock(rmm__engine_mutex(engine));
         rmm__engine_part_locked(engine, true);
-        rmm__engine_unlock(engine);
+        rmm__mutex_unlock(rmm__engine_mutex(engine));
     }
     return status;
 }

@@ -105,9 +105,9 @@ static void forget_futile(contenders_t *contenders)
 {
     engine_t *engine = pool_from_base(contenders->mr)->engine;
 
-    rmm__engine_lock(engine);
+    rmm__mutex_lock(rmm__engine_mutex(engine));
     engine->futile.units = 0;
-    rmm__engine_unlock(engine);
+    rmm__mutex_unlock(rmm__engine_mutex(engine));
 }
 
 /* The world stands still. */

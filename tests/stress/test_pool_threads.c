@@ -15,9 +15,9 @@ static void check(rmm_resource_t *mr)
     engine_t *engine = pool_from_base(mr)->engine;
     const char *wrong;
 
-    rmm__engine_lock(engine); /* another thread may still trim it */
+    rmm__mutex_lock(rmm__engine_mutex(engine)); /* another thread may still trim it */
     wrong = rmm__blocks_check(engine->blocks);
-    rmm__engine_unlock(engine);
+    rmm__mutex_unlock(rmm__engine_mutex(engine));
     assert_null(wrong);
 }
 

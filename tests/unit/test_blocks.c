@@ -16,7 +16,7 @@ static void splits_the_front_off_a_larger_block(void **state)
 
     assert_int_equal(unit_of(f, block), f->first);
     assert_int_equal(rmm__blocks_free_units(f->blocks, f->heap), RUN_UNITS - 10);
-    assert_int_equal(rmm__blocks_free_count(f->blocks, f->heap), 1);
+    assert_int_equal(blocks_free_count(f->blocks, f->heap), 1);
     assert_int_equal(rmm__blocks_live_count(f->blocks), 1);
     assert_int_equal(rmm__blocks_total_free_units(f->blocks), RUN_UNITS - 10);
 }
@@ -27,7 +27,7 @@ static void takes_a_block_of_the_exact_size_whole(void **state)
     rmm_block_t block = take(f, RUN_UNITS);
 
     assert_int_equal(unit_of(f, block), f->first);
-    assert_int_equal(rmm__blocks_free_count(f->blocks, f->heap), 0);
+    assert_int_equal(blocks_free_count(f->blocks, f->heap), 0);
     assert_int_equal(rmm__blocks_free_units(f->blocks, f->heap), 0);
     assert_int_equal(rmm__blocks_oldest_stamp(f->blocks, f->heap), UINT64_MAX);
     give(f, block, f->heap, 1);
@@ -81,9 +81,9 @@ static void merges_with_both_neighbours(void **state)
 
         give(f, low, f->heap, 1);
         give(f, high, f->heap, 1);
-        assert_int_equal(rmm__blocks_free_count(f->blocks, f->heap), 2);
+        assert_int_equal(blocks_free_count(f->blocks, f->heap), 2);
         give(f, middle, f->heap, 2);
-        assert_int_equal(rmm__blocks_free_count(f->blocks, f->heap), 1);
+        assert_int_equal(blocks_free_count(f->blocks, f->heap), 1);
         assert_int_equal(block_at(f, f->first).units, 330);
         assert_int_equal(block_at(f, f->first).stamp, 2);
         give(f, rest, f->heap, 3);
@@ -100,8 +100,8 @@ static void does_not_merge_with_another_heap(void **state)
     GIVE_ALL(
         f, blocks, {0, f->heap, 1}, {1, f->other, 1}, {2, f->heap, 2},
         {3, f->other, 2});
-    assert_int_equal(rmm__blocks_free_count(f->blocks, f->heap), 2);
-    assert_int_equal(rmm__blocks_free_count(f->blocks, f->other), 2);
+    assert_int_equal(blocks_free_count(f->blocks, f->heap), 2);
+    assert_int_equal(blocks_free_count(f->blocks, f->other), 2);
     assert_int_equal(rmm__blocks_largest_free(f->blocks, f->other), 256);
     assert_int_equal(block_at(f, f->first + 256).heap, f->other);
 }
@@ -117,7 +117,7 @@ static void does_not_merge_over_the_border_of_runs(void **state)
     high = take(f, 512);
     give(f, low, f->heap, 1);
     give(f, high, f->heap, 1);
-    assert_int_equal(rmm__blocks_free_count(f->blocks, f->heap), 2);
+    assert_int_equal(blocks_free_count(f->blocks, f->heap), 2);
     assert_int_equal(rmm__blocks_largest_free(f->blocks, f->heap), RUN_UNITS);
 }
 
@@ -166,7 +166,7 @@ static void the_block_freed_last_counts_as_merged(void **state)
     assert_int_equal(rmm__blocks_oldest_stamp(f->blocks, f->heap), 1);
     give(f, blocks[1], f->heap, 3);
     assert_int_equal(rmm__blocks_look_merged(f->blocks, blocks[1]), 768);
-    assert_int_equal(rmm__blocks_free_count(f->blocks, f->heap), 1);
+    assert_int_equal(blocks_free_count(f->blocks, f->heap), 1);
     assert_int_equal(rmm__blocks_largest_free(f->blocks, f->heap), 768);
     assert_int_equal(rmm__blocks_oldest_stamp(f->blocks, f->heap), 3);
     assert_int_equal(block_at(f, f->first).units, 768);
@@ -407,11 +407,11 @@ static void alignment_leaves_the_pad_free(void **state)
     rmm_block_t block = take_aligned(f, f->heap, 5, 64);
 
     assert_int_equal(rmm__blocks_free_units(f->blocks, f->heap), RUN_UNITS - 8);
-    assert_int_equal(rmm__blocks_free_count(f->blocks, f->heap), 2);
+    assert_int_equal(blocks_free_count(f->blocks, f->heap), 2);
     assert_int_equal(block_at(f, f->first + 3).units, 61);
     give(f, block, f->heap, 1);
     give(f, low, f->heap, 1);
-    assert_int_equal(rmm__blocks_free_count(f->blocks, f->heap), 1);
+    assert_int_equal(blocks_free_count(f->blocks, f->heap), 1);
 }
 
 static void alignment_of_2_mib_holds_for_addresses(void **state)
@@ -424,7 +424,7 @@ static void alignment_of_2_mib_holds_for_addresses(void **state)
 
     assert_int_equal(unit_of(f, block), first + TWO_MIB - 3);
     assert_no_fit(f, f->other, 4, TWO_MIB);
-    assert_int_equal(rmm__blocks_free_count(f->blocks, f->other), 2);
+    assert_int_equal(blocks_free_count(f->blocks, f->other), 2);
 }
 
 static void alignment_finds_the_only_block_that_fits(void **state)

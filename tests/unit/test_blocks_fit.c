@@ -250,7 +250,7 @@ static void a_join_that_swallows_a_neighbour_merges_with_the_next_own_one(void *
     assert_true(rmm__blocks_join_shared(f->blocks, f->heap, f->other, 384, 100));
     assert_sound(f->blocks);
     assert_int_equal(block_at(f, f->first).units, 640);
-    assert_int_equal(rmm__blocks_free_count(f->blocks, f->other), 0);
+    assert_int_equal(blocks_free_count(f->blocks, f->other), 0);
     assert_false(rmm__blocks_join_shared(f->blocks, f->heap, f->heap, 1, 100));
 }
 

@@ -149,12 +149,12 @@ static void the_lowest_of_equally_cheap_gaps_is_filled(void **state)
     assert_int_equal(gap_for(f, 210, 1).units, 100);
 }
 
-static bool sum_up(void *context, uint64_t unit, uint32_t units)
+static bool sum_up(void *context, const rmm_index_entry_t *found)
 {
     uint64_t *sums = context;
 
-    sums[0] += unit;
-    sums[1] += units;
+    sums[0] += found->unit;
+    sums[1] += found->units;
     return sums[2] == 0 || --sums[2] > 0;
 }
 

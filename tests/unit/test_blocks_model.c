@@ -46,15 +46,15 @@ typedef struct visit {
     uint64_t units, count;
 } visit_t;
 
-static bool visit_free(void *context, uint64_t unit, uint32_t units)
+static bool visit_free(void *context, const rmm_index_entry_t *found)
 {
     visit_t *visit = context;
-    shadow_block_t block = block_around(visit->model, unit);
+    shadow_block_t block = block_around(visit->model, found->unit);
 
-    require(visit->model, unit >= visit->next);
-    require(visit->model, block.unit == unit && block.units == units);
-    visit->next = unit + units;
-    visit->units += units;
+    require(visit->model, found->unit >= visit->next);
+    require(visit->model, block.unit == found->unit && block.units == found->units);
+    visit->next = found->unit + found->units;
+    visit->units += found->units;
     visit->count++;
     return true;
 }
@@ -104,7 +104,7 @@ static void compare_heap(model_t *model, shadow_heap_t *heap)
         }
     }
     require(model, rmm__blocks_free_units(model->blocks, heap->heap) == units);
-    require(model, rmm__blocks_free_count(model->blocks, heap->heap) == count);
+    require(model, blocks_free_count(model->blocks, heap->heap) == count);
     require(model, rmm__blocks_largest_free(model->blocks, heap->heap) == largest);
     if (settles) {
         compare_settled(model, heap, oldest);
@@ -582,7 +582,7 @@ static void do_heap(model_t *model)
         heap->exists = true;
         heap->last_stamp = 0;
         heap->last.units = 0;
-    } else if (rmm__blocks_free_count(model->blocks, heap->heap) == 0) {
+    } else if (blocks_free_count(model->blocks, heap->heap) == 0) {
         rmm__blocks_heap_destroy(model->blocks, heap->heap);
         heap->exists = false;
     }

@@ -121,8 +121,7 @@ static void give_blocks_without_storage(scenario_t *scenario)
     assert_sound(scenario->blocks);
     assert_int_equal(
         rmm__blocks_free_units(scenario->blocks, scenario->heaps[0]), RUNS * 200);
-    assert_int_equal(
-        rmm__blocks_free_count(scenario->blocks, scenario->heaps[0]), RUNS);
+    assert_int_equal(blocks_free_count(scenario->blocks, scenario->heaps[0]), RUNS);
 }
 
 /* False: storage was never asked that often. */

@@ -165,26 +165,25 @@ static bool fits(const cell_t *cell, uint32_t units, uint32_t align_units)
 
 static void compare_fits(bed_t *bed, uint32_t units, uint32_t align_units)
 {
-    rmm_index_fit_t found[MOST_FITS + 1];
+    rmm_index_entry_t found[MOST_FITS + 1];
     uint32_t most = 1 + draw(bed, MOST_FITS);
     uint32_t at = 0, count;
 
-    found[most].entry.units = 77; /* must stay */
+    found[most].units = 77; /* must stay */
     count =
         rmm__index_first_fits(&bed->all, &bed->tree, units, align_units, found, most);
     for (uint32_t i = 0; i < count; i++) {
         while (!fits(&bed->cells[at], units, align_units)) {
             require(bed, ++at < bed->cell_count);
         }
-        require(bed, found[i].entry.unit == bed->cells[at].unit);
-        require(bed, found[i].entry.units == bed->cells[at].units);
-        require(bed, found[i].entry.block == at + 1);
-        require(
-            bed, found[i].entry.units != units || i + 1 == count); /* exact: the last */
+        require(bed, found[i].unit == bed->cells[at].unit);
+        require(bed, found[i].units == bed->cells[at].units);
+        require(bed, found[i].block == at + 1);
+        require(bed, found[i].units != units || i + 1 == count); /* exact: the last */
         at++;
     }
-    require(bed, count <= most && found[most].entry.units == 77);
-    if (count != 0 && found[count - 1].entry.units == units) {
+    require(bed, count <= most && found[most].units == 77);
+    if (count != 0 && found[count - 1].units == units) {
         return; /* exact: a search ends with it */
     }
     while (count < most && at < bed->cell_count) {
@@ -196,18 +195,21 @@ static void compare_fits(bed_t *bed, uint32_t units, uint32_t align_units)
 /* The front of a block that a search has found is cut off. */
 static void cut_found(bed_t *bed, uint32_t units)
 {
-    rmm_index_fit_t found[MOST_FITS];
+    rmm_index_entry_t found[MOST_FITS];
     uint32_t count =
         rmm__index_first_fits(&bed->all, &bed->tree, units + 1, 1, found, MOST_FITS);
 
     if (count != 0) {
-        const rmm_index_fit_t *fit = &found[draw(bed, count)];
-        cell_t *cell = &bed->cells[fit->entry.block - 1];
+        rmm_index_entry_t entry = found[draw(bed, count)];
+        cell_t *cell = &bed->cells[entry.block - 1];
+        uint64_t unit = cell->unit;
 
-        if (cell->unit + units < cell_unit(fit->entry.block)) {
+        if (unit + units < cell_unit(entry.block)) {
             cell->unit += units;
             cell->units -= units;
-            rmm__index_cut_front(&bed->all, &bed->tree, fit, units);
+            entry.unit += units;
+            entry.units -= units;
+            rmm__index_change(&bed->all, &bed->tree, unit, &entry);
         }
     }
 }
@@ -448,7 +450,7 @@ static void an_empty_tree_has_nothing(void **state)
     rmm_index_nodes_t all = {.capacity = 0};
     rmm_index_t tree = {.root = 0};
     rmm_index_entry_t entry;
-    rmm_index_fit_t fit;
+    rmm_index_entry_t fit;
 
     assert_false(rmm__index_at(&all, &tree, 5, &entry));
     assert_int_equal(rmm__index_first_fits(&all, &tree, 1, 1, &fit, 1), 0);

@@ -38,9 +38,9 @@ static inline rmm_resource_t *share(rmm_resource_t *pool)
     engine_t *engine = pool_from_base(pool)->engine;
 
     if (is_shared_run()) {
-        rmm__engine_lock(engine);
+        rmm__mutex_lock(rmm__engine_mutex(engine));
         rmm__engine_part_locked(engine, true);
-        rmm__engine_unlock(engine);
+        rmm__mutex_unlock(rmm__engine_mutex(engine));
     }
     return pool;
 }

@@ -70,8 +70,7 @@ typedef struct model {
 
 static engine_t *engine_of(const model_t *model)
 {
-    return model->kind->is_arena ? arena_from_base(model->mr)->global
-                                 : pool_from_base(model->mr)->engine;
+    return pool_from_base(model->mr)->engine;
 }
 
 typedef struct walk {
@@ -129,10 +128,10 @@ static void check_pool(model_t *model, uint64_t bytes, uint64_t count)
     const char *unsound;
 
     rmm__engine_figures(engine, &figures);
-    rmm__engine_lock(engine);
+    rmm__mutex_lock(rmm__engine_mutex(engine));
     unsound = rmm__blocks_check(engine->blocks);
     rmm__blocks_walk(engine->blocks, look_at_block, &walk);
-    rmm__engine_unlock(engine);
+    rmm__mutex_unlock(rmm__engine_mutex(engine));
     if (unsound != NULL) {
         fail_msg("blocks: %s", unsound);
     }
@@ -157,9 +156,9 @@ static void check_arena(model_t *model)
         engine_t *engine = rmm__arena_at(arena, i);
 
         if (engine != NULL) {
-            rmm__engine_lock(engine);
+            rmm__mutex_lock(rmm__engine_mutex(engine));
             assert_null(rmm__blocks_check(engine->blocks));
-            rmm__engine_unlock(engine);
+            rmm__mutex_unlock(rmm__engine_mutex(engine));
         }
     }
 }
@@ -234,9 +233,9 @@ static void forget_futile(model_t *model)
 {
     engine_t *engine = engine_of(model);
 
-    rmm__engine_lock(engine);
+    rmm__mutex_lock(rmm__engine_mutex(engine));
     engine->futile.units = 0;
-    rmm__engine_unlock(engine);
+    rmm__mutex_unlock(rmm__engine_mutex(engine));
 }
 
 /* An engine that has forgotten what it refused refuses it again. */
@@ -599,9 +598,9 @@ static void open_model(model_t *model, const kind_t *kind, uint64_t seed)
     model->lost_addresses = rmm_sim_address_bytes();
     model->mr = kind->make();
     if (kind->is_shared) {
-        rmm__engine_lock(engine_of(model));
+        rmm__mutex_lock(rmm__engine_mutex(engine_of(model)));
         rmm__engine_part_locked(engine_of(model), true);
-        rmm__engine_unlock(engine_of(model));
+        rmm__mutex_unlock(rmm__engine_mutex(engine_of(model)));
     }
     for (int i = 0; i < STREAMS; i++) {
         open_stream(model, i);

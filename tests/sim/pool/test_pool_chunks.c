@@ -5,6 +5,7 @@
  */
 #include "sim/pool/pool_harness.h"
 
+#include "harness/random.h"
 #include "pool/engine_impl.h"
 #include "resources/pool_resource.h"
 
@@ -160,6 +161,144 @@ static void takes_memory_again_that_it_gave_back(void **state)
     rmm_resource_release(pool);
 }
 
+/* --- against a map of units -------------------------------------------------------------- */
+
+enum { UNITS = 400, MOST_UNITS = 12, MAP_STEPS = 1000, MAP_SEEDS = 10 };
+
+/* An upstream that gives any units at all. Each chunk is one block, in use. */
+typedef struct map {
+    void *next;               /* what it gives */
+    uint32_t units_at[UNITS]; /* of the chunk that begins there; 0: none does */
+    uint32_t out;
+    uint64_t random, seed;
+    int step;
+    rmm_resource_t *pool;
+} map_t;
+
+#define require(map, condition)                                                        \
+    do {                                                                               \
+        if (!(condition)) {                                                            \
+            fail_msg(                                                                  \
+                "RMM_TEST_SEED=%llu, step %d: %s", (unsigned long long)(map)->seed,    \
+                (map)->step, #condition);                                              \
+        }                                                                              \
+    } while (0)
+
+static void *address_of(uint32_t unit)
+{
+    return (void *)(TIB + (uintptr_t)unit * 256);
+}
+
+static rmm_status_t
+drawn_alloc(size_t bytes, rmm_stream_t stream, void *payload, void **ptr_out)
+{
+    map_t *map = payload;
+
+    if (bytes > (size_t)MOST_UNITS * 256) {
+        return RMM_ERR_OUT_OF_MEMORY; /* the pool asks for what it needs then */
+    }
+    *ptr_out = map->next;
+    map->out++;
+    return RMM_OK;
+}
+
+static void drawn_dealloc(void *ptr, size_t bytes, rmm_stream_t stream, void *payload)
+{
+    ((map_t *)payload)->out--;
+}
+
+static bool is_any_used(const map_t *map, uint32_t unit, uint32_t units)
+{
+    bool any = false;
+
+    for (uint32_t i = 0; i < unit + units; i++) {
+        any = any || (map->units_at[i] != 0 && i + map->units_at[i] > unit);
+    }
+    return any;
+}
+
+static void add_or_refuse(map_t *map)
+{
+    uint32_t units = 1 + (uint32_t)draw(&map->random, MOST_UNITS);
+    uint32_t unit = (uint32_t)draw(&map->random, UNITS - units);
+    void *ptr = NULL;
+    rmm_status_t status;
+
+    map->next = address_of(unit);
+    status = rmm_resource_alloc(map->pool, (size_t)units * 256, 0, NULL, &ptr);
+    if (is_any_used(map, unit, units)) {
+        require(map, status == RMM_ERR_BAD_ALLOC);
+        /* the first byte of a block that is out: the callback resource has refused that, and
+         * has given nothing back */
+        map->out -= map->units_at[unit] != 0;
+    } else {
+        require(map, status == RMM_OK && ptr == map->next);
+        map->units_at[unit] = units;
+    }
+}
+
+static void trim_some(map_t *map)
+{
+    for (uint32_t i = 0; i < UNITS; i++) {
+        if (map->units_at[i] != 0 && draw(&map->random, 3) == 0) {
+            give(map->pool, address_of(i), (size_t)map->units_at[i] * 256, NULL);
+            map->units_at[i] = 0;
+        }
+    }
+    require(map, rmm_resource_trim(map->pool, 0) == RMM_OK);
+}
+
+static void check(map_t *map)
+{
+    uint64_t units = 0;
+    uint32_t chunks = 0;
+
+    for (uint32_t i = 0; i < UNITS; i++) {
+        units += map->units_at[i];
+        chunks += map->units_at[i] != 0;
+    }
+    require(map, map->out == chunks);
+    require(map, stats_of(map->pool).reserved_bytes == units * 256);
+}
+
+static void play(uint64_t seed)
+{
+    map_t map = {.seed = seed, .random = seed};
+    rmm_callback_options_t callback = RMM_CALLBACK_OPTIONS_INIT;
+    rmm_resource_t *upstream;
+
+    callback.alloc = drawn_alloc;
+    callback.dealloc = drawn_dealloc;
+    callback.payload = &map;
+    assert_ok(rmm_callback_resource_create(&callback, &upstream));
+    assert_ok(rmm_pool_resource_create(upstream, NULL, &map.pool));
+    rmm_resource_release(upstream);
+    (void)share(map.pool);
+    for (map.step = 0; map.step < MAP_STEPS; map.step++) {
+        if (draw(&map.random, 100) < 90) {
+            add_or_refuse(&map);
+        } else {
+            trim_some(&map);
+        }
+        check(&map);
+    }
+    rmm_resource_release(map.pool);
+    require(&map, map.out == 0);
+}
+
+/* RMM_TEST_SEED=<number> runs one. */
+static void agrees_with_a_map_of_units(void **state)
+{
+    const char *seed = getenv("RMM_TEST_SEED");
+
+    for (uint64_t i = 1; seed == NULL && i <= MAP_SEEDS; i++) {
+        play(i);
+    }
+    if (seed != NULL) {
+        play(strtoull(seed, NULL, 10));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -169,6 +308,7 @@ int main(void)
         cmocka_unit_test(refuses_memory_that_it_has_already),
         cmocka_unit_test(refuses_memory_beyond_the_last_address),
         cmocka_unit_test(takes_memory_again_that_it_gave_back),
+        cmocka_unit_test(agrees_with_a_map_of_units),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

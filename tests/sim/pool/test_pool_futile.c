@@ -55,23 +55,15 @@ static bool is_known(const model_t *model, size_t bytes, rmm_stream_t stream)
     rmm_stream_key_t key;
 
     assert_cuda(sim_driver()->stream_key(stream, &key));
-    if (model->is_arena) {
-        const arena_futile_t *futile = &arena_from_base(model->mr)->futile;
-
-        return key.capture_id == 0 && futile->units != 0 && futile->units <= units;
-    }
     return key.capture_id == 0 && engine_of(model)->futile.units != 0 &&
            engine_of(model)->futile.units <= units &&
-           engine_of(model)->futile.changes == engine_of(model)->changes;
+           (model->is_arena ||
+            engine_of(model)->futile.changes == engine_of(model)->changes);
 }
 
 static void forget(model_t *model)
 {
-    if (model->is_arena) {
-        arena_from_base(model->mr)->futile.units = 0;
-    } else {
-        engine_of(model)->futile.units = 0;
-    }
+    engine_of(model)->futile.units = 0;
 }
 
 static void allocate(model_t *model, rmm_stream_t stream)

@@ -59,9 +59,9 @@ static company_t company_begin(uint64_t initial_bytes, uint64_t maximum_bytes)
     company_t company = {.pool = make_pool(initial_bytes, maximum_bytes)};
     engine_t *engine = pool_from_base(company.pool)->engine;
 
-    rmm__engine_lock(engine);
+    rmm__mutex_lock(rmm__engine_mutex(engine));
     rmm__engine_part_locked(engine, true);
-    rmm__engine_unlock(engine);
+    rmm__mutex_unlock(rmm__engine_mutex(engine));
     for (int i = 0; i < 3; i++) {
         company.streams[i] = make_stream(RMM_STREAM_NON_BLOCKING);
     }

@@ -20,8 +20,8 @@ static void use_driver(rmm_resource_t *mr, const rmm_driver_t *driver)
 {
     arena_resource_t *arena = arena_from_base(mr);
 
-    arena->driver = driver;
-    arena->global->driver = driver;
+    arena->pool.driver = driver;
+    arena->pool.engine->driver = driver;
 }
 
 /* Small ones of up to 64 KiB, which are arenas' here, large ones just above 1 MiB. */
