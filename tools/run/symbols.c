@@ -165,6 +165,21 @@ static void copy(char *to, size_t bytes, const char *from)
     rmm__text_clean(to, bytes);
 }
 
+/* What the C library runs before main() and before a thread's function, in every stack. Its lines
+ * tell nobody anything, and cost 50 ms where libc6-dbg is installed: libdw unpacks all of that. */
+static bool is_start_of_thread(const char *function)
+{
+    static const char *const begins[] = {
+        "__libc_start_", "start_thread", "clone3", "__clone3"};
+
+    for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++) {
+        if (strncmp(function, begins[i], strlen(begins[i])) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void run_symbols_find(
     run_symbols_t *symbols, const rmm_diag_module_info_t *module, uint64_t offset,
     run_symbol_t *symbol_out)
@@ -178,6 +193,9 @@ void run_symbols_find(
     copy(
         symbol_out->function, sizeof(symbol_out->function),
         symbols->dwfl_module_addrname(file->module, address));
+    if (is_start_of_thread(symbol_out->function)) {
+        return;
+    }
     void *line = symbols->dwfl_module_getsrc(file->module, address);
     if (line != NULL) {
         copy(
