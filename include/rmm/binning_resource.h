@@ -25,8 +25,8 @@ extern "C" {
 /** One bin for each power of two from 2^min_exponent to 2^max_exponent bytes. */
 typedef struct rmm_binning_options {
     size_t struct_size;    /**< set by RMM_BINNING_OPTIONS_INIT; do not touch */
-    uint32_t min_exponent; /**< 8 to max_exponent; default 8 */
-    uint32_t max_exponent; /**< at most 31; 0: no bins at first */
+    uint32_t min_exponent; /**< 8 to max_exponent; 0: 8 */
+    uint32_t max_exponent; /**< at most 31; 0, with min_exponent 0: no bins at first */
     const char *name;      /**< shown in /rmm; copied; default "binning" */
 } rmm_binning_options_t;
 

@@ -95,8 +95,9 @@ RMM_API RMM_NODISCARD rmm_status_t rmm_device_buffer_init(
 /**
  * As rmm_device_buffer_init(), with an alignment, which every reallocation and copy keeps.
  *
- * @param align  power of two, else RMM_ERR_INVALID_ARGUMENT (also for 0). If the resource
- *               does not support it, an allocation of 1 byte or more is RMM_ERR_BAD_ALLOC
+ * @param align  power of two, else RMM_ERR_INVALID_ALIGNMENT (also for 0). An allocation of
+ *               1 byte or more is RMM_ERR_INVALID_ALIGNMENT above RMM_ALIGN_MAX, and
+ *               RMM_ERR_BAD_ALLOC if the resource does not support the alignment
  */
 RMM_API RMM_NODISCARD rmm_status_t rmm_device_buffer_init_aligned(
     rmm_device_buffer_t *buffer, size_t bytes, size_t align, rmm_stream_t stream,

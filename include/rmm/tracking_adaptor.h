@@ -84,7 +84,8 @@ RMM_API void rmm_tracking_free(rmm_tracking_block_t *blocks);
 
 /**
  * Print the live blocks, a line each: "PTR: BYTES B". If its stack was captured,
- * " : callstack:" follows, and below it the frames as "#0 in SYMBOL from FILE".
+ * " : callstack:" follows, and below it the frames as "#0 in SYMBOL from FILE". Nothing is
+ * written to a descriptor if no block is live; the log has a line then.
  *
  * @param fd  a descriptor open for writing, or RMM_TRACKING_TO_LOG
  * @return as rmm_tracking_outstanding(), and RMM_ERR_IO if it cannot be written

@@ -6,6 +6,7 @@
 #include "core/host_memory.h"
 
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,17 +45,19 @@ bool rmm__host_memory_should_fail(void)
 
 static void *refuse(size_t bytes)
 {
-    (void)rmm__error(
-        RMM_ERR_OUT_OF_HOST_MEMORY,
-        "no host memory for %zu bytes of accounting records", bytes);
+    (void)rmm__error(RMM_ERR_OUT_OF_HOST_MEMORY, "no host memory for %zu bytes", bytes);
     return NULL;
 }
 
 void *rmm__calloc(size_t count, size_t bytes)
 {
     void *memory = rmm__host_memory_should_fail() ? NULL : calloc(count, bytes);
+    size_t all;
 
-    return memory != NULL ? memory : refuse(count * bytes);
+    if (memory != NULL) {
+        return memory;
+    }
+    return refuse(__builtin_mul_overflow(count, bytes, &all) ? SIZE_MAX : all);
 }
 
 void *rmm__resize(void *old, size_t old_bytes, size_t new_bytes)

@@ -123,7 +123,9 @@ static void zero_size_pool_is_refused(void **state)
     assert_int_equal(rmm_stream_pool_create(0, 0, &pool), RMM_ERR_INVALID_ARGUMENT);
     assert_int_equal(rmm_stream_pool_create(4, 0x80, &pool), RMM_ERR_INVALID_ARGUMENT);
     assert_int_equal(
-        rmm_stream_pool_create(SIZE_MAX, 0, &pool), RMM_ERR_OUT_OF_HOST_MEMORY);
+        rmm_stream_pool_create(SIZE_MAX / 8 + 1, 0, &pool), RMM_ERR_OUT_OF_HOST_MEMORY);
+    assert_string_equal(
+        rmm_last_error_message(), "no host memory for 18446744073709551615 bytes");
     assert_null(pool);
     assert_int_equal(rmm_stream_pool_create(4, 0, NULL), RMM_ERR_INVALID_ARGUMENT);
     rmm_stream_pool_destroy(NULL);
