@@ -88,6 +88,9 @@ static void says_what_an_option_expects(void **state)
     assert_refused("rmm-replay -j log", "unknown option -j; see --help");
     assert_refused("rmm-replay --json=1 log", "--json takes no value");
     assert_refused("rmm-replay log --repeat", "--repeat needs a value: N");
+    assert_refused("rmm-replay --timeline -- log", "--timeline needs a value: FILE");
+    assert_true(parse("rmm-replay --timeline=-- log"));
+    assert_string_equal(options.timeline_path, "--");
     assert_refused("rmm-replay", "which log? Name one file; see --help");
     assert_refused("rmm-replay a b", "more than one log is named; see --help");
 }

@@ -32,7 +32,16 @@ static const char *long_form(const char *argument)
     return strcmp(argument, "-V") == 0 ? "--version" : argument;
 }
 
-/* Applies the option at argv[index]; the number of words used, or -1. */
+/* NULL: there is none. "--" ends the options; a file of that name is --OPTION=-- . */
+static const char *value_of(const char *equals, const char *next)
+{
+    if (equals != NULL) {
+        return equals + 1;
+    }
+    return next != NULL && strcmp(next, "--") != 0 ? next : NULL;
+}
+
+/* Applies the option at argv[0]; the number of words used, or -1. */
 static int apply_option(
     const tool_command_t *command, char **argv, void *values,
     char message[TOOL_MESSAGE_MAX])
@@ -55,7 +64,7 @@ static int apply_option(
         *(bool *)field = true;
         return 1;
     }
-    const char *text = equals != NULL ? equals + 1 : argv[1];
+    const char *text = value_of(equals, argv[1]);
     if (text == NULL) {
         snprintf(
             message, TOOL_MESSAGE_MAX, "--%s needs a value: %s", option->name,
