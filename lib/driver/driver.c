@@ -155,6 +155,19 @@ rmm_status_t rmm__driver_attribute(
     return rmm__driver_status(driver, error, call);
 }
 
+rmm_status_t rmm__driver_require(
+    const rmm_driver_t *driver, rmm_driver_attribute_t attribute, int device,
+    const char *lacks)
+{
+    int value = 0;
+    rmm_status_t status = rmm__driver_attribute(
+        driver, attribute, device, "asking what the device can do", &value);
+
+    return status == RMM_OK && value == 0
+               ? rmm__error(RMM_ERR_UNSUPPORTED, "device %d %s", device, lacks)
+               : status;
+}
+
 rmm_status_t rmm__driver_scope_enter(
     rmm_driver_scope_t *scope, const rmm_driver_t *driver, int device)
 {
@@ -267,6 +280,22 @@ rmm_status_t rmm__driver_wait_device(const rmm_driver_t *driver, int device)
     error = rmm__driver_barrier(driver);
     rmm__driver_scope_leave(&scope);
     return rmm__driver_status(driver, error, "waiting for the device");
+}
+
+rmm_status_t
+rmm__driver_free_memory(const rmm_driver_t *driver, int device, uint64_t *bytes_out)
+{
+    rmm_driver_scope_t scope;
+    rmm_status_t status = rmm__driver_scope_enter(&scope, driver, device);
+    uint64_t total;
+    int error;
+
+    if (status != RMM_OK) {
+        return status;
+    }
+    error = driver->memory_info(bytes_out, &total);
+    rmm__driver_scope_leave(&scope);
+    return rmm__driver_status(driver, error, "querying the free memory");
 }
 
 rmm_status_t rmm__driver_here(const rmm_driver_t **driver_out, int *device_out)

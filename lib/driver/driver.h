@@ -247,6 +247,12 @@ rmm_status_t rmm__driver_attribute(
     const rmm_driver_t *driver, rmm_driver_attribute_t attribute, int device,
     const char *call, int *value_out);
 
+/* RMM_OK if the device has this ability, an attribute of its own; else RMM_ERR_UNSUPPORTED, and
+ * the last error is "device 0 " and `lacks`. */
+rmm_status_t rmm__driver_require(
+    const rmm_driver_t *driver, rmm_driver_attribute_t attribute, int device,
+    const char *lacks);
+
 /*
  * A scope in which the driver may be told anything slow: the resource's device is
  * current, and this thread's capture mode is relaxed, so that an allocation here does
@@ -340,6 +346,10 @@ int rmm__driver_wait_stream(const rmm_driver_t *driver, rmm_stream_t stream);
  * free waits. Returns a driver's error.
  */
 int rmm__driver_wait_before_free(const rmm_driver_t *driver, rmm_stream_t stream);
+
+/* What a device has free. */
+rmm_status_t
+rmm__driver_free_memory(const rmm_driver_t *driver, int device, uint64_t *bytes_out);
 
 /* Wait for all work on this device, leaving captures alone. RMM_OK or why not. */
 rmm_status_t rmm__driver_wait_device(const rmm_driver_t *driver, int device);

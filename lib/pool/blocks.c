@@ -26,61 +26,39 @@ static uint64_t looseness(const rmm_blocks_t *blocks, const rmm_index_entry_t *e
     return entry->unit + entry->units > blocks->frontier ? UINT64_MAX : entry->units;
 }
 
-typedef struct fits {
-    rmm_index_entry_t fit[RMM_BLOCKS_FEW];
-    uint32_t count;
-} fits_t;
-
-static inline void first_fits(
+/* The first few fits of a heap, by address; returns how many. */
+static inline uint32_t first_fits(
     const rmm_blocks_t *blocks, rmm_heap_t heap, const rmm_blocks_request_t *request,
-    fits_t *fits)
+    rmm_index_entry_t *fits)
 {
-    fits->count = rmm__index_first_fits(
+    return rmm__index_first_fits(
         &blocks->index_nodes, &blocks->heaps[heap].index, request->units,
-        request->align_units, fits->fit, RMM_BLOCKS_FEW);
+        request->align_units, fits, RMM_BLOCKS_FEW);
 }
 
-/* The tightest of the first few fits, by address, of both heaps together; the lowest of
- * equally tight ones. NULL if nothing fits. */
-static const rmm_index_entry_t *
-choose(const rmm_blocks_t *blocks, const fits_t *a, const fits_t *b)
+/* Choose the free block to take from: the tightest of the first few fits, by address, of both
+ * heaps together; the lowest of equally tight ones. One of no units: nothing fits. */
+static rmm_index_entry_t find_fit(
+    const rmm_blocks_t *blocks, rmm_heap_t own, rmm_heap_t shared,
+    const rmm_blocks_request_t *request)
 {
-    const rmm_index_entry_t *best = NULL;
-    uint64_t best_looseness = 0;
+    rmm_index_entry_t a[RMM_BLOCKS_FEW], b[RMM_BLOCKS_FEW], best = {0};
+    uint32_t a_count = first_fits(blocks, own, request, a);
+    uint32_t b_count = own != shared ? first_fits(blocks, shared, request, b) : 0;
     uint32_t a_at = 0, b_at = 0;
+    uint64_t least = 0;
 
-    while (a_at + b_at < RMM_BLOCKS_FEW && (a_at < a->count || b_at < b->count)) {
-        bool is_a = b_at == b->count ||
-                    (a_at < a->count && a->fit[a_at].unit < b->fit[b_at].unit);
-        const rmm_index_entry_t *next = is_a ? &a->fit[a_at++] : &b->fit[b_at++];
+    while (a_at + b_at < RMM_BLOCKS_FEW && (a_at < a_count || b_at < b_count)) {
+        bool is_a = b_at == b_count || (a_at < a_count && a[a_at].unit < b[b_at].unit);
+        const rmm_index_entry_t *next = is_a ? &a[a_at++] : &b[b_at++];
         uint64_t loose = looseness(blocks, next);
 
-        if (best == NULL || loose < best_looseness) {
-            best = next;
-            best_looseness = loose;
+        if (best.units == 0 || loose < least) {
+            best = *next;
+            least = loose;
         }
     }
     return best;
-}
-
-/* Choose the free block to take from, in either heap. False if nothing fits. */
-static bool find_fit(
-    const rmm_blocks_t *blocks, rmm_heap_t own, rmm_heap_t shared,
-    const rmm_blocks_request_t *request, rmm_index_entry_t *fit_out)
-{
-    const rmm_index_entry_t *best;
-    fits_t first, second;
-
-    first_fits(blocks, own, request, &first);
-    second.count = 0;
-    if (own != shared) {
-        first_fits(blocks, shared, request, &second);
-    }
-    best = choose(blocks, &first, &second);
-    if (best != NULL) {
-        *fit_out = *best;
-    }
-    return best != NULL;
 }
 
 /* --- take ---------------------------------------------------------------------------- */
@@ -167,7 +145,8 @@ static NOINLINE rmm_blocks_result_t take_by_search(
     }
     rmm__blocks_settle(blocks, own);
     rmm__blocks_settle(blocks, shared);
-    if (!find_fit(blocks, own, shared, request, &fit)) {
+    fit = find_fit(blocks, own, shared, request);
+    if (fit.units == 0) {
         return RMM_BLOCKS_NO_FIT;
     }
     pad = rmm__index_pad(fit.unit, request->align_units);

@@ -243,13 +243,6 @@ static rmm_status_t chunks_open(engine_t *engine, const engine_plan_t *plan)
     return status;
 }
 
-static bool chunks_compact(engine_t *engine, uint64_t need)
-{
-    (void)engine;
-    (void)need;
-    return false;
-}
-
 /* --- giving back --------------------------------------------------------------------- */
 
 static uint64_t bytes_of(const rmm_index_entry_t *chunk)
@@ -341,14 +334,15 @@ static bool is_worth_rearranging(engine_t *engine, uint64_t bytes)
 }
 
 /* Give back free chunks, each too small, to make room for one that is large enough. */
-static bool
-chunks_gather(engine_t *engine, uint64_t need, bool is_last, rmm_status_t *status)
+static bool chunks_gather(
+    engine_t *engine, uint64_t need, engine_gather_t how, rmm_status_t *status)
 {
     uint64_t bytes = whole_growth(engine, need);
     bool any;
 
     /* checked twice: while a stream is alone, more seems clean than is */
-    if (!is_last || bytes > ENGINE_RUN_BYTES || !is_worth_rearranging(engine, bytes)) {
+    if (how != ENGINE_GATHER_ALL || bytes > ENGINE_RUN_BYTES ||
+        !is_worth_rearranging(engine, bytes)) {
         return false;
     }
     rmm__engine_part(engine);
@@ -381,7 +375,6 @@ const engine_source_ops_t rmm__engine_chunks = {
     .open = chunks_open,
     .grow = chunks_grow,
     .can_grow_locked = chunks_can_grow_locked,
-    .compact = chunks_compact,
     .gather = chunks_gather,
     .trim = chunks_trim,
     .fini = chunks_fini,

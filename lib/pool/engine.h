@@ -174,12 +174,10 @@ uint64_t rmm__engine_addresses(const engine_t *engine, void **address_out);
 /* A copy of the figures as they are now. */
 void rmm__engine_figures(engine_t *engine, engine_figures_t *out);
 
-/* True if one of the next two would return more than 0. */
-bool rmm__engine_has_news(const engine_t *engine);
 /* Bytes since the last call: by which it grew; that could not be unmapped or released, so that
- * neither the pool nor the device has their use. Without the lock. */
-uint64_t rmm__engine_grown_bytes(engine_t *engine);
-uint64_t rmm__engine_stuck_bytes(engine_t *engine);
+ * neither the pool nor the device has their use. Without the lock. has_news(): not both are 0. */
+bool rmm__engine_has_news(const engine_t *engine);
+void rmm__engine_news(engine_t *engine, uint64_t *grown_out, uint64_t *stuck_out);
 
 /* The engine's lock, for the owner's own accounting. */
 rmm_mutex_t *rmm__engine_mutex(engine_t *engine);

@@ -72,14 +72,12 @@ bool rmm__engine_has_news(const engine_t *engine)
             atomic_load_explicit(&engine->stuck_bytes, memory_order_relaxed)) != 0;
 }
 
-uint64_t rmm__engine_grown_bytes(engine_t *engine)
+void rmm__engine_news(engine_t *engine, uint64_t *grown_out, uint64_t *stuck_out)
 {
-    return atomic_exchange_explicit(&engine->grown_bytes, 0, memory_order_relaxed);
-}
-
-uint64_t rmm__engine_stuck_bytes(engine_t *engine)
-{
-    return atomic_exchange_explicit(&engine->stuck_bytes, 0, memory_order_relaxed);
+    *grown_out =
+        atomic_exchange_explicit(&engine->grown_bytes, 0, memory_order_relaxed);
+    *stuck_out =
+        atomic_exchange_explicit(&engine->stuck_bytes, 0, memory_order_relaxed);
 }
 
 rmm_mutex_t *rmm__engine_mutex(engine_t *engine)

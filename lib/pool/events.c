@@ -279,24 +279,20 @@ void rmm__engine_reclaim_for_new(engine_t *engine)
  * the streams' work waits for this thread. Without it 12 logs of several busy streams
  * (tests/capacity, replayed with --verify) need 1.24 of their peak instead of 1.20.
  */
-static void reclaim_patiently(engine_t *engine, const engine_alloc_t *alloc)
+void rmm__engine_reclaim_patiently(engine_t *engine, const engine_alloc_t *alloc)
 {
     asking_t asking;
     uint32_t queries = 0;
     uint32_t asked;
 
+    if (!rmm__turn_try(&engine->turn)) {
+        return;
+    }
     asking.any = false;
     do {
         asked = ask_some(engine, &asking, ASKED_FOR_LARGE);
         queries += 1 + asking.there;
     } while (asked != 0 && queries < PATIENCE &&
              alloc->units * RMM_BLOCKS_UNIT >= asking.held_bytes / HUGE_SHARE);
-}
-
-void rmm__engine_reclaim_patiently(engine_t *engine, const engine_alloc_t *alloc)
-{
-    if (rmm__turn_try(&engine->turn)) {
-        reclaim_patiently(engine, alloc);
-        rmm__turn_leave(&engine->turn, true);
-    }
+    rmm__turn_leave(&engine->turn, true);
 }

@@ -231,43 +231,6 @@ static bool gather_apart(engine_t *engine, uint64_t need, rmm_status_t *status)
     return found && fill_in_scope(engine, &gap);
 }
 
-static bool is_all_clean(engine_t *engine)
-{
-    bool is_clean;
-
-    rmm__mutex_lock(&engine->lock);
-    is_clean = rmm__engine_is_all_clean_locked(engine);
-    rmm__mutex_unlock(&engine->lock);
-    return is_clean;
-}
-
-/* Always true unless is_last: with everything clean, less may be missing than before. */
-bool rmm__range_gather(
-    engine_t *engine, uint64_t need, bool is_last, rmm_status_t *status)
-{
-    bool was_alone, any;
-
-    rmm__mutex_lock(&engine->lock);
-    /* while a stream is alone, more seems clean than is; parting takes time */
-    any = find_free_pieces_locked(engine).bytes != 0;
-    was_alone = engine->streams.alone != NULL;
-    rmm__mutex_unlock(&engine->lock);
-    if (!any) {
-        return !is_last;
-    }
-    rmm__engine_part(engine);
-    if (was_alone && !is_all_clean(engine)) { /* other threads free on its stream */
-        (void)rmm__engine_synchronise(engine);
-    }
-    if (is_last) {
-        any = gather_apart(engine, need, status);
-    } else {
-        (void)gather_beside(engine, need);
-    }
-    rmm__engine_rejoin(engine);
-    return any;
-}
-
 /* --- compact ---------------------------------------------------------------------------- */
 
 /*
@@ -295,18 +258,7 @@ static bool is_fragmented(engine_t *engine, uint64_t need)
     return is_worth && free_bytes != 0 && free_bytes >= reserved / COMPACT_PART;
 }
 
-static bool clean_fits(engine_t *engine, uint64_t need)
-{
-    bool fits;
-
-    rmm__mutex_lock(&engine->lock);
-    fits = rmm__blocks_largest_free(engine->blocks, engine->clean) * RMM_BLOCKS_UNIT >=
-           need;
-    rmm__mutex_unlock(&engine->lock);
-    return fits;
-}
-
-bool rmm__range_compact(engine_t *engine, uint64_t need)
+static bool compact(engine_t *engine, uint64_t need)
 {
     bool any;
 
@@ -318,8 +270,44 @@ bool rmm__range_compact(engine_t *engine, uint64_t need)
     if (any) {
         rmm__mutex_lock(&engine->lock);
         engine->range.compacted_count++;
+        any = rmm__blocks_largest_free(engine->blocks, engine->clean) >=
+              need / RMM_BLOCKS_UNIT;
         rmm__mutex_unlock(&engine->lock);
-        any = clean_fits(engine, need) || gather_beside(engine, need);
+        any = any || gather_beside(engine, need);
+    }
+    rmm__engine_rejoin(engine);
+    return any;
+}
+
+/* ENGINE_GATHER_SOME is always worth another try: with everything clean, less may be missing than
+ * before. */
+bool rmm__range_gather(
+    engine_t *engine, uint64_t need, engine_gather_t how, rmm_status_t *status)
+{
+    bool was_alone, is_clean, any;
+
+    if (how == ENGINE_GATHER_IF_WORTH) {
+        return compact(engine, need);
+    }
+    rmm__mutex_lock(&engine->lock);
+    /* while a stream is alone, more seems clean than is; parting takes time */
+    any = find_free_pieces_locked(engine).bytes != 0;
+    was_alone = engine->streams.alone != NULL;
+    rmm__mutex_unlock(&engine->lock);
+    if (!any) {
+        return how == ENGINE_GATHER_SOME;
+    }
+    rmm__engine_part(engine);
+    rmm__mutex_lock(&engine->lock);
+    is_clean = !was_alone || rmm__engine_is_all_clean_locked(engine);
+    rmm__mutex_unlock(&engine->lock);
+    if (!is_clean) { /* other threads free on its stream */
+        (void)rmm__engine_synchronise(engine);
+    }
+    if (how == ENGINE_GATHER_ALL) {
+        any = gather_apart(engine, need, status);
+    } else {
+        (void)gather_beside(engine, need);
     }
     rmm__engine_rejoin(engine);
     return any;

@@ -128,21 +128,15 @@ static int check_room(const engine_t *engine, const growth_t *growth)
 
 bool rmm__range_has_room(engine_t *engine, uint64_t bytes)
 {
-    rmm_driver_scope_t scope;
-    uint64_t free_bytes, total, room;
-    bool has;
+    uint64_t free_bytes, room;
 
     rmm__mutex_lock(&engine->lock);
     room = rmm__engine_room_locked(engine);
     rmm__mutex_unlock(&engine->lock);
-    if (bytes > room ||
-        rmm__driver_scope_enter(&scope, engine->driver, engine->device) != RMM_OK) {
-        return false;
-    }
-    has = engine->driver->memory_info(&free_bytes, &total) == RMM_DRIVER_OK &&
-          free_bytes >= bytes;
-    rmm__driver_scope_leave(&scope);
-    return has;
+    return bytes <= room &&
+           rmm__driver_free_memory(engine->driver, engine->device, &free_bytes) ==
+               RMM_OK &&
+           free_bytes >= bytes;
 }
 
 /* Keep the first `mapped` bytes of the growth's addresses; the rest got no memory. */

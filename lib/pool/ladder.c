@@ -90,12 +90,6 @@ static bool wait_for_others(climb_t *climb)
     return rmm__engine_wait_for_others(climb->engine, climb->alloc);
 }
 
-static bool compact(climb_t *climb)
-{
-    return climb->engine->source->compact(
-        climb->engine, rmm__engine_need(climb->alloc));
-}
-
 static bool synchronise(climb_t *climb)
 {
     return rmm__engine_synchronise(climb->engine) == RMM_OK;
@@ -120,23 +114,28 @@ static bool grow(climb_t *climb)
     return note(climb, status == RMM_OK, status);
 }
 
-static bool gather_up_to(climb_t *climb, bool is_last)
+static bool move_together(climb_t *climb, engine_gather_t how)
 {
     rmm_status_t status = RMM_ERR_OUT_OF_MEMORY;
     bool any = climb->engine->source->gather(
-        climb->engine, rmm__engine_need(climb->alloc), is_last, &status);
+        climb->engine, rmm__engine_need(climb->alloc), how, &status);
 
     return note(climb, any, status);
 }
 
+static bool compact(climb_t *climb)
+{
+    return move_together(climb, ENGINE_GATHER_IF_WORTH);
+}
+
 static bool gather(climb_t *climb)
 {
-    return gather_up_to(climb, false);
+    return move_together(climb, ENGINE_GATHER_SOME);
 }
 
 static bool rearrange(climb_t *climb)
 {
-    return gather_up_to(climb, true);
+    return move_together(climb, ENGINE_GATHER_ALL);
 }
 
 /* --- the ladder ---------------------------------------------------------------------- */

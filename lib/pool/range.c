@@ -16,25 +16,6 @@
 
 #define RANGE_TIMES 8 /* addresses, as a multiple of the device's memory */
 
-static rmm_status_t check_device(const engine_t *engine)
-{
-    int able = 0;
-    rmm_status_t status = rmm__driver_attribute(
-        engine->driver, RMM_ATTRIBUTE_VIRTUAL_MEMORY, engine->device,
-        "querying whether the device maps virtual memory", &able);
-
-    if (status != RMM_OK) {
-        return status;
-    }
-    return able ? RMM_OK
-                : rmm__error(
-                      RMM_ERR_UNSUPPORTED,
-                      "device %d cannot map virtual memory "
-                      "(CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED is 0): "
-                      "create a pool over a cuda resource, without RMM_POOL_VIRTUAL",
-                      engine->device);
-}
-
 /* The devices that can access this one's memory. */
 static int find_peers(const engine_t *engine, uint32_t *peers_out)
 {
@@ -126,7 +107,11 @@ static rmm_status_t enter_range(engine_t *engine)
 static rmm_status_t range_open(engine_t *engine, const engine_plan_t *plan)
 {
     rmm_driver_scope_t scope;
-    rmm_status_t status = check_device(engine);
+    rmm_status_t status = rmm__driver_require(
+        engine->driver, RMM_ATTRIBUTE_VIRTUAL_MEMORY, engine->device,
+        "cannot map virtual memory "
+        "(CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED is 0): create a pool "
+        "over a cuda resource, without RMM_POOL_VIRTUAL");
     int error;
 
     if (status == RMM_OK) {
@@ -178,7 +163,6 @@ const engine_source_ops_t rmm__engine_range = {
     .open = range_open,
     .grow = rmm__range_grow,
     .can_grow_locked = rmm__range_can_grow_locked,
-    .compact = rmm__range_compact,
     .gather = rmm__range_gather,
     .trim = rmm__range_trim,
     .fini = range_fini,

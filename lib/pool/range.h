@@ -73,9 +73,8 @@ bool rmm__range_has_room(engine_t *engine, uint64_t bytes);
 
 /* --- gather.c ------------------------------------------------------------------------ */
 
-bool rmm__range_compact(engine_t *engine, uint64_t need);
 bool rmm__range_gather(
-    engine_t *engine, uint64_t need, bool is_last, rmm_status_t *status);
+    engine_t *engine, uint64_t need, engine_gather_t how, rmm_status_t *status);
 rmm_status_t rmm__range_trim(engine_t *engine, uint64_t keep_bytes);
 
 #endif /* RMM_POOL_RANGE_H */

@@ -18,6 +18,13 @@ typedef enum engine_end {
     ENGINE_END_UNKNOWN /* the device cannot be waited for, or the process exits */
 } engine_end_t;
 
+/* How much is done to move free memory together. */
+typedef enum engine_gather {
+    ENGINE_GATHER_IF_WORTH, /* before growth, if much is free; not all of it is clean */
+    ENGINE_GATHER_SOME,     /* all is clean now, as below */
+    ENGINE_GATHER_ALL
+} engine_gather_t;
+
 struct engine_source_ops {
     /* For a new engine: take its initial bytes. After a failure fini() is called as well. */
     rmm_status_t (*open)(engine_t *engine, const engine_plan_t *plan);
@@ -26,11 +33,10 @@ struct engine_source_ops {
     rmm_status_t (*grow)(engine_t *engine, uint64_t need);
     /* Does the maximum allow such growth? */
     bool (*can_grow_locked)(const engine_t *engine, uint64_t need);
-    /* Before growth, if much is free: move free memory together. True: try again. */
-    bool (*compact)(engine_t *engine, uint64_t need);
-    /* Move free memory, all of it clean, together. True: try again. False, with *status
-     * set: it could not be tried. */
-    bool (*gather)(engine_t *engine, uint64_t need, bool is_last, rmm_status_t *status);
+    /* Move free memory together. True: try again. False, with *status set: it could not be
+     * tried. */
+    bool (*gather)(
+        engine_t *engine, uint64_t need, engine_gather_t how, rmm_status_t *status);
     /* Return free memory, the highest addresses first, down to keep_bytes. */
     rmm_status_t (*trim)(engine_t *engine, uint64_t keep_bytes);
     /* Give everything back that nothing can use any more. */

@@ -197,22 +197,15 @@ static rmm_status_t check_options(const rmm_arena_options_t *options)
 
 static rmm_status_t half_of_free(int device, uint64_t *bytes_out)
 {
-    uint64_t free_bytes, total;
-    rmm_driver_scope_t scope;
     rmm_status_t status;
     const rmm_driver_t *driver = rmm__driver(&status);
-    int error;
+    uint64_t free_bytes;
 
     if (driver != NULL) {
-        status = rmm__driver_scope_enter(&scope, driver, device);
+        status = rmm__driver_free_memory(driver, device, &free_bytes);
     }
     if (status != RMM_OK) {
         return status;
-    }
-    error = driver->memory_info(&free_bytes, &total);
-    rmm__driver_scope_leave(&scope);
-    if (error != RMM_DRIVER_OK) {
-        return rmm__driver_error(driver, error, "querying the free memory");
     }
     if (free_bytes / 2 < ARENA_BYTES_LEAST) {
         return rmm__error(
@@ -235,8 +228,7 @@ init_arena(arena_resource_t *self, rmm_resource_t *upstream, const char *name)
             .ops = &arena_ops,
             .owner_ops = &rmm__arena_accounting,
             .name = name,
-            .initial_bytes = self->bytes,
-            .maximum_bytes = self->bytes});
+            .engine = {.initial_bytes = self->bytes, .maximum_bytes = self->bytes}});
 
     if (status != RMM_OK) {
         return status;

@@ -15,26 +15,15 @@ static rmm_tracked_t *instances; /* one for each device; NULL: none lives */
 static rmm_status_t check_device(const rmm_driver_t *driver, int device)
 {
     rmm_status_t status = rmm__mempool_require(driver, device);
-    int value;
 
-    if (status != RMM_OK) {
-        return status;
-    }
-    status = rmm__driver_attribute(
-        driver, RMM_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, device,
-        "querying concurrent managed access", &value);
-    if (status != RMM_OK) {
-        return status;
-    }
-    if (value == 0) {
-        return rmm__error(
-            RMM_ERR_UNSUPPORTED,
-            "host and device %d cannot use managed memory at the same time "
-            "(cudaDevAttrConcurrentManagedAccess is 0), which a managed memory pool "
-            "needs: use the managed resource",
-            device);
-    }
-    return RMM_OK;
+    return status == RMM_OK
+               ? rmm__driver_require(
+                     driver, RMM_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, device,
+                     "and the host cannot use managed memory at the same time "
+                     "(cudaDevAttrConcurrentManagedAccess is 0), which a managed "
+                     "memory "
+                     "pool needs: use the managed resource")
+               : status;
 }
 
 /* Keep what is freed, unless the program has said how much. */

@@ -123,21 +123,6 @@ static rmm_status_t make_pool(
 
 /* --- the resource ------------------------------------------------------------------- */
 
-static rmm_status_t create_in_scope(
-    rmm_mempool_plan_t *plan, const rmm_async_options_t *options, rmm_resource_t **out)
-{
-    rmm_status_t status = make_pool(plan->driver, options, &plan->handle);
-
-    if (status != RMM_OK) {
-        return status;
-    }
-    status = rmm__mempool_resource_create(plan, out);
-    if (status != RMM_OK) {
-        plan->driver->mempool_destroy(plan->handle);
-    }
-    return status;
-}
-
 static rmm_status_t create(
     const rmm_driver_t *driver, int device, const rmm_async_options_t *options,
     rmm_resource_t **out)
@@ -152,10 +137,17 @@ static rmm_status_t create(
     rmm_driver_scope_t scope;
     rmm_status_t status = rmm__driver_scope_enter(&scope, driver, device);
 
-    if (status == RMM_OK) {
-        status = create_in_scope(&plan, options, out);
-        rmm__driver_scope_leave(&scope);
+    if (status != RMM_OK) {
+        return status;
     }
+    status = make_pool(driver, options, &plan.handle);
+    if (status == RMM_OK) {
+        status = rmm__mempool_resource_create(&plan, out);
+        if (status != RMM_OK) {
+            driver->mempool_destroy(plan.handle);
+        }
+    }
+    rmm__driver_scope_leave(&scope);
     return status;
 }
 

@@ -53,9 +53,10 @@ static rmm_status_t create(
         &(pool_plan_t){
             .ops = &fixed_size_ops,
             .name = options->name,
-            .maximum_bytes = UINT64_MAX / RMM_BLOCKS_UNIT * RMM_BLOCKS_UNIT,
-            .block_bytes = options->block_bytes,
-            .chunk_bytes = options->block_bytes * options->blocks_per_chunk},
+            .engine =
+                {.maximum_bytes = UINT64_MAX / RMM_BLOCKS_UNIT * RMM_BLOCKS_UNIT,
+                 .block_units = (uint32_t)(options->block_bytes / RMM_BLOCKS_UNIT),
+                 .growth_bytes = options->block_bytes * options->blocks_per_chunk}},
         out);
 }
 

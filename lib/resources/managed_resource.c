@@ -62,22 +62,13 @@ static rmm_status_t try_it(const rmm_driver_t *driver, int device)
 
 static rmm_status_t managed_check(const rmm_driver_t *driver, int device)
 {
-    int value;
-    rmm_status_t status = rmm__driver_attribute(
+    rmm_status_t status = rmm__driver_require(
         driver, RMM_ATTRIBUTE_MANAGED_MEMORY, device,
-        "querying support of managed memory", &value);
+        "has no managed memory (cudaDevAttrManagedMemory is 0): use the cuda or the "
+        "pinned "
+        "resource");
 
-    if (status != RMM_OK) {
-        return status;
-    }
-    if (value == 0) {
-        return rmm__error(
-            RMM_ERR_UNSUPPORTED,
-            "device %d has no managed memory (cudaDevAttrManagedMemory is 0): use the "
-            "cuda or the pinned resource",
-            device);
-    }
-    return try_it(driver, device);
+    return status == RMM_OK ? try_it(driver, device) : status;
 }
 
 static const rmm_resource_ops_t managed_ops = RMM_DRIVER_MEMORY_OPS("managed");

@@ -118,23 +118,18 @@ int rmm__mempool_see_frees(const rmm_driver_t *driver)
     return error;
 }
 
-/* In a scope. Returns a driver's error. */
-static int end_native(const rmm_mempool_t *pool)
-{
-    const rmm_driver_t *driver = pool->driver;
-
-    (void)rmm__mempool_see_frees(driver); /* so that all that was freed can go back */
-    return pool->end == RMM_MEMPOOL_DESTROY ? driver->mempool_destroy(pool->handle)
-                                            : driver->mempool_trim(pool->handle, 0);
-}
-
 static void end_pool(const rmm_mempool_t *pool)
 {
+    const rmm_driver_t *driver = pool->driver;
+    bool destroys = pool->end == RMM_MEMPOOL_DESTROY;
     rmm_driver_scope_t scope;
     int error;
 
-    if (rmm__driver_scope_enter(&scope, pool->driver, pool->device) == RMM_OK) {
-        error = end_native(pool);
+    if (rmm__driver_scope_enter(&scope, driver, pool->device) == RMM_OK) {
+        /* so that all that was freed can go back */
+        (void)rmm__mempool_see_frees(driver);
+        error = destroys ? driver->mempool_destroy(pool->handle)
+                         : driver->mempool_trim(pool->handle, 0);
         rmm__driver_scope_leave(&scope);
     } else {
         error = rmm_last_cuda_error();
@@ -142,9 +137,8 @@ static void end_pool(const rmm_mempool_t *pool)
     if (error != RMM_DRIVER_OK && error != RMM_DRIVER_UNLOADING) {
         rmm__log_error(
             "device %d: %s of %p failed: %s (%d)", pool->device,
-            pool->end == RMM_MEMPOOL_DESTROY ? "cudaMemPoolDestroy"
-                                             : "cudaMemPoolTrimTo",
-            (void *)pool->handle, pool->driver->error_name(error), error);
+            destroys ? "cudaMemPoolDestroy" : "cudaMemPoolTrimTo", (void *)pool->handle,
+            driver->error_name(error), error);
     }
 }
 

@@ -239,22 +239,11 @@ void rmm__mempool_destroy(rmm_resource_t *mr)
 
 rmm_status_t rmm__mempool_require(const rmm_driver_t *driver, int device)
 {
-    int value;
-    rmm_status_t status = rmm__driver_attribute(
-        driver, RMM_ATTRIBUTE_MEMORY_POOLS, device, "querying support of memory pools",
-        &value);
-
-    if (status != RMM_OK) {
-        return status;
-    }
-    if (value == 0) {
-        return rmm__error(
-            RMM_ERR_UNSUPPORTED,
-            "device %d has no memory pools (cudaDevAttrMemoryPoolsSupported is 0): use "
-            "a pool resource over the cuda resource",
-            device);
-    }
-    return RMM_OK;
+    return rmm__driver_require(
+        driver, RMM_ATTRIBUTE_MEMORY_POOLS, device,
+        "has no memory pools (cudaDevAttrMemoryPoolsSupported is 0): use a pool "
+        "resource "
+        "over the cuda resource");
 }
 
 /* The first look at what the pool holds. If it fails, the pool stays as it is. */

@@ -179,21 +179,21 @@ static uint32_t choose_gap_units(int device, bool is_range)
 }
 
 /* Sizes with the gaps; as they are where a block or a chunk would become too large. */
-static void add_gaps(pool_resource_t *self, pool_plan_t *plan)
+static void add_gaps(pool_resource_t *self, engine_plan_t *plan)
 {
     const uint32_t gap_units = choose_gap_units(self->base.device, plan->is_range);
-    const uint64_t block_bytes = plan->block_bytes + gap_units * RMM_BLOCKS_UNIT;
+    const uint64_t before = plan->block_units * RMM_BLOCKS_UNIT;
+    const uint64_t after = before + gap_units * RMM_BLOCKS_UNIT;
 
     self->round_bytes = RMM_BLOCKS_UNIT - 1;
-    if (plan->block_bytes != 0) {
-        const uint64_t count = plan->chunk_bytes / plan->block_bytes;
+    if (before != 0) {
+        const uint64_t count = plan->growth_bytes / before;
 
-        if (block_bytes > ENGINE_BLOCK_BYTES ||
-            count > ENGINE_RUN_BYTES / block_bytes) {
+        if (after > ENGINE_BLOCK_BYTES || count > ENGINE_RUN_BYTES / after) {
             return;
         }
-        plan->block_bytes = block_bytes;
-        plan->chunk_bytes = count * block_bytes;
+        plan->block_units += gap_units;
+        plan->growth_bytes = count * after;
     }
     self->gap_units = gap_units;
     self->round_bytes += gap_units * RMM_BLOCKS_UNIT;
@@ -202,28 +202,16 @@ static void add_gaps(pool_resource_t *self, pool_plan_t *plan)
 static rmm_status_t
 open_pool(pool_resource_t *self, rmm_resource_t *upstream, const pool_plan_t *plan)
 {
-    const engine_plan_t engine_plan = {
-        .driver = self->driver,
-        .device = self->base.device,
-        .owner = self,
-        .owner_ops = plan->owner_ops != NULL ? plan->owner_ops : &count_ops,
-        .upstream = plan->is_range ? NULL : &rmm__pool_upstream,
-        .is_range = plan->is_range,
-        .is_shared = plan->owner_ops != NULL,
-        .shares_with_peers = plan->shares_with_peers,
-        .initial_bytes = plan->initial_bytes,
-        .maximum_bytes = plan->maximum_bytes,
-        .block_units = (uint32_t)(plan->block_bytes / RMM_BLOCKS_UNIT),
-        .growth_bytes = plan->chunk_bytes};
-    rmm_status_t status = rmm__engine_create(&engine_plan, &self->engine);
+    const engine_plan_t *engine_plan = &plan->engine;
+    rmm_status_t status = rmm__engine_create(engine_plan, &self->engine);
 
     if (status != RMM_OK) {
         return status;
     }
-    self->maximum_bytes = plan->maximum_bytes;
-    self->chunk_bytes = plan->chunk_bytes;
-    self->block_units = engine_plan.block_units;
-    self->is_range = plan->is_range;
+    self->maximum_bytes = engine_plan->maximum_bytes;
+    self->chunk_bytes = engine_plan->growth_bytes;
+    self->block_units = engine_plan->block_units;
+    self->is_range = engine_plan->is_range;
     self->may_quarantine = plan->owner_ops == NULL && rmm__diag_may_quarantine();
     status = init_resource(self, upstream, plan);
     if (status != RMM_OK) {
@@ -232,7 +220,7 @@ open_pool(pool_resource_t *self, rmm_resource_t *upstream, const pool_plan_t *pl
     }
     status = rmm__pool_open_stream(self);
     if (status == RMM_OK) {
-        status = rmm__engine_open(self->engine, &engine_plan);
+        status = rmm__engine_open(self->engine, engine_plan);
     }
     if (status != RMM_OK) {
         rmm__pool_fini(self, false);
@@ -242,44 +230,36 @@ open_pool(pool_resource_t *self, rmm_resource_t *upstream, const pool_plan_t *pl
     return RMM_OK;
 }
 
-/* The upstream's device, or the current one. */
-static rmm_status_t choose_device(
-    const rmm_driver_t *driver, const rmm_resource_t *upstream, int *device_out)
-{
-    int error = RMM_DRIVER_OK;
-
-    if (upstream != NULL) {
-        *device_out = upstream->device;
-    } else {
-        error = driver->device_get(device_out);
-    }
-    return rmm__driver_status(driver, error, "querying the current device");
-}
-
 rmm_status_t
 rmm__pool_init(pool_resource_t *self, rmm_resource_t *upstream, const pool_plan_t *plan)
 {
-    pool_plan_t with_gaps = *plan;
-    rmm_status_t status;
+    pool_plan_t complete = *plan;
+    rmm_status_t status = RMM_OK;
 
-    if (upstream != NULL && upstream->device < 0) {
-        return rmm__error(
+    if (upstream == NULL) {
+        status = rmm__driver_here(&self->driver, &self->base.device);
+    } else if (upstream->device < 0) {
+        status = rmm__error(
             RMM_ERR_UNSUPPORTED,
             "the upstream of %s must belong to a device, and '%s' (%s) belongs to "
             "none: "
             "use pinned or managed memory",
             plan->ops->type_name, upstream->name, rmm_resource_type(upstream));
+    } else {
+        self->driver = rmm__driver(&status);
+        self->base.device = upstream->device;
     }
-    self->driver = rmm__driver(&status);
-    if (self->driver == NULL) {
-        return status;
-    }
-    status = choose_device(self->driver, upstream, &self->base.device);
     if (status != RMM_OK) {
         return status;
     }
-    add_gaps(self, &with_gaps);
-    return open_pool(self, upstream, &with_gaps);
+    complete.engine.driver = self->driver;
+    complete.engine.device = self->base.device;
+    complete.engine.owner = self;
+    complete.engine.owner_ops = plan->owner_ops != NULL ? plan->owner_ops : &count_ops;
+    complete.engine.upstream = upstream != NULL ? &rmm__pool_upstream : NULL;
+    complete.engine.is_shared = plan->owner_ops != NULL;
+    add_gaps(self, &complete.engine);
+    return open_pool(self, upstream, &complete);
 }
 
 rmm_status_t rmm__pool_create(

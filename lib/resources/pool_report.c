@@ -16,21 +16,6 @@
 
 #define AGE_NS 100000000u /* how long an answer is reused */
 
-static uint64_t ask_device(const rmm_resource_t *mr, const rmm_driver_t *driver)
-{
-    rmm_driver_scope_t scope;
-    uint64_t free_bytes = 0;
-    uint64_t total;
-
-    if (rmm__driver_scope_enter(&scope, driver, mr->device) == RMM_OK) {
-        if (driver->memory_info(&free_bytes, &total) == RMM_DRIVER_OK) {
-            rmm__location_device_free(mr->accounting.location, free_bytes);
-        }
-        rmm__driver_scope_leave(&scope);
-    }
-    return free_bytes;
-}
-
 /* The query may take longer than the rest of a failing request. So if requests fail one after
  * another, a recent answer is used again. 0: the driver does not answer. *since_out: "" if it was
  * queried now, else when. /rmm shows the answer from now on. */
@@ -38,14 +23,16 @@ static uint64_t device_free_lately(pool_resource_t *self, const char **since_out
 {
     device_free_t *known = &self->device_free;
     uint64_t asked_ns = atomic_load_explicit(&known->asked_ns, memory_order_relaxed);
-    uint64_t bytes;
+    uint64_t bytes = 0;
 
     if (asked_ns != 0 && rmm__clock_ns(CLOCK_MONOTONIC_COARSE) - asked_ns <= AGE_NS) {
         *since_out = " a moment ago";
         return atomic_load_explicit(&known->bytes, memory_order_relaxed);
     }
     *since_out = "";
-    bytes = ask_device(&self->base, self->driver);
+    if (rmm__driver_free_memory(self->driver, self->base.device, &bytes) == RMM_OK) {
+        rmm__location_device_free(self->base.accounting.location, bytes);
+    }
     atomic_store_explicit(&known->bytes, bytes, memory_order_relaxed);
     atomic_store_explicit(
         &known->asked_ns, rmm__clock_ns(CLOCK_MONOTONIC_COARSE), memory_order_relaxed);

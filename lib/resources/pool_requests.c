@@ -78,9 +78,9 @@ rmm__pool_unknown_stream(const pool_resource_t *self, rmm_stream_t stream, int e
 
 RMM_COLD void rmm__pool_log_news(pool_resource_t *self)
 {
-    uint64_t grown = rmm__engine_grown_bytes(self->engine);
-    uint64_t stuck = rmm__engine_stuck_bytes(self->engine);
+    uint64_t grown, stuck;
 
+    rmm__engine_news(self->engine, &grown, &stuck);
     if (grown != 0) {
         rmm__log_info(
             "%s '%s' (%" PRIu32 "): grew by %" PRIu64 " bytes to %" PRIu64,

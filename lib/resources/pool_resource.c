@@ -133,10 +133,11 @@ rmm_status_t rmm_pool_resource_create(
         &(pool_plan_t){
             .ops = &pool_ops,
             .name = opts.name,
-            .initial_bytes = opts.initial_bytes,
-            .maximum_bytes = opts.maximum_bytes,
-            .is_range = (opts.flags & RMM_POOL_VIRTUAL) != 0,
-            .shares_with_peers = (opts.flags & RMM_POOL_PEER_ACCESS) != 0},
+            .engine =
+                {.initial_bytes = opts.initial_bytes,
+                 .maximum_bytes = opts.maximum_bytes,
+                 .is_range = (opts.flags & RMM_POOL_VIRTUAL) != 0,
+                 .shares_with_peers = (opts.flags & RMM_POOL_PEER_ACCESS) != 0}},
         out);
     rmm_resource_release(chunks);
     return status;

@@ -30,16 +30,13 @@ typedef struct pool_resource {
     device_free_t device_free;
 } pool_resource_t;
 
-/* The plan for a new pool; sizes are multiples of 256. */
+/* The plan for a new pool. */
 typedef struct pool_plan {
     const rmm_resource_ops_t *ops; /* of its type */
     const engine_owner_t
-        *owner_ops;   /* NULL: accounting of a pool, under the engine's lock */
-    const char *name; /* NULL: the type's */
-    uint64_t initial_bytes, maximum_bytes;
-    uint64_t block_bytes; /* 0: any, else at most ENGINE_BLOCK_BYTES */
-    uint64_t chunk_bytes; /* a multiple of block_bytes; 0: as the engine sees fit */
-    bool is_range, shares_with_peers;
+        *owner_ops;       /* NULL: accounting of a pool, under the engine's lock */
+    const char *name;     /* NULL: the type's */
+    engine_plan_t engine; /* sizes, and a range or not; the rest is the pool's to say */
 } pool_plan_t;
 
 static inline pool_resource_t *pool_from_base(rmm_resource_t *mr)

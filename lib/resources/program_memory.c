@@ -9,8 +9,8 @@
  *    until the process ends.
  *  - a block is in `blocks` exactly while it is counted; its `owner` is its resource.
  *
- * Locking: `lock` protects `blocks` and the list of resources. It is never held over a driver
- * call; it is held over fork(), and in the child nothing is counted any more.
+ * Locking: `lock` protects `blocks`. It is never held over a driver call; it is held over
+ * fork(), and in the child nothing is counted any more.
  */
 #include <rmm/sys/diag.h>
 
@@ -32,8 +32,8 @@
 
 static rmm_mutex_t lock = RMM_MUTEX_INITIALIZER;
 static rmm_pointer_map_t blocks;
-static rmm_resource_t
-    *resources[RMM_SEGMENT_DEVICES + 1]; /* the last one: the host's */
+static _Atomic(rmm_resource_t *)
+    resources[RMM_SEGMENT_DEVICES + 1]; /* the last one: the host's */
 
 /*
  * One thread at a time opens the driver and looks for the diagnosis library, for which it may
@@ -124,23 +124,6 @@ static rmm_status_t make_resource(int device, rmm_resource_t **out)
     return RMM_OK;
 }
 
-static rmm_resource_t *installed(uint32_t index)
-{
-    rmm_resource_t *mr;
-
-    rmm__mutex_lock(&lock);
-    mr = resources[index];
-    rmm__mutex_unlock(&lock);
-    return mr;
-}
-
-static void install(uint32_t index, rmm_resource_t *mr)
-{
-    rmm__mutex_lock(&lock);
-    resources[index] = mr;
-    rmm__mutex_unlock(&lock);
-}
-
 /* False: another thread has been opening for a second. */
 static bool begin_opening(void)
 {
@@ -167,12 +150,13 @@ static rmm_status_t open_resource(uint32_t index, int device, rmm_resource_t **o
 {
     rmm_status_t status = RMM_OK;
 
-    *out = installed(index);
+    *out = atomic_load_explicit(&resources[index], memory_order_relaxed);
     if (*out == NULL) {
         status = make_resource(device, out);
         if (status == RMM_OK) {
             rmm__diag_look();
-            install(index, *out);
+            /* release: pairs with resource_of() */
+            atomic_store_explicit(&resources[index], *out, memory_order_release);
         }
     }
     return status;
@@ -188,7 +172,8 @@ static rmm_status_t resource_of(int device, rmm_resource_t **out)
             RMM_ERR_UNSUPPORTED, "device %d: only %u devices are supported", device,
             RMM_SEGMENT_DEVICES);
     }
-    *out = installed(index);
+    /* acquire: pairs with open_resource() */
+    *out = atomic_load_explicit(&resources[index], memory_order_acquire);
     if (*out != NULL) {
         return RMM_OK;
     }

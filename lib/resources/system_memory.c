@@ -77,28 +77,19 @@ void rmm__system_destroy(rmm_resource_t *mr)
 
 static rmm_status_t check_device(const rmm_driver_t *driver, int device)
 {
-    int value;
-    rmm_status_t status = rmm__driver_attribute(
+    rmm_status_t status = rmm__driver_require(
         driver, RMM_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, device,
-        "querying pageable memory access", &value);
+        "cannot use the host's pageable memory (cudaDevAttrPageableMemoryAccess is 0): "
+        "it "
+        "needs a kernel and driver with HMM, or a machine with ATS; use the managed or "
+        "the "
+        "pinned resource");
 
-    if (status != RMM_OK) {
-        return status;
-    }
-    if (value == 0) {
-        return rmm__error(
-            RMM_ERR_UNSUPPORTED,
-            "device %d cannot use the host's pageable memory "
-            "(cudaDevAttrPageableMemoryAccess is 0): it needs a kernel and driver with "
-            "HMM, or a machine with ATS; use the managed or the pinned resource",
-            device);
-    }
-    if (device >= (int)RMM_SEGMENT_DEVICES) {
-        return rmm__error(
-            RMM_ERR_UNSUPPORTED, "device %d: only %u devices are supported", device,
-            RMM_SEGMENT_DEVICES);
-    }
-    return RMM_OK;
+    return status == RMM_OK && device >= (int)RMM_SEGMENT_DEVICES
+               ? rmm__error(
+                     RMM_ERR_UNSUPPORTED, "device %d: only %u devices are supported",
+                     device, RMM_SEGMENT_DEVICES)
+               : status;
 }
 
 rmm_status_t rmm__system_create(const rmm_system_plan_t *plan, rmm_resource_t **out)
