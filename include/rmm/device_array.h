@@ -46,8 +46,12 @@ typedef struct rmm_device_array {
 
 /** An empty array without a resource, as RMM_DEVICE_BUFFER_INIT. */
 #define RMM_DEVICE_ARRAY_INIT(element_bytes)                                           \
+    RMM_DEVICE_ARRAY_INIT_ALIGNED(element_bytes, 0)
+
+/** The same with an alignment, as RMM_DEVICE_BUFFER_INIT_ALIGNED(). */
+#define RMM_DEVICE_ARRAY_INIT_ALIGNED(element_bytes, align)                            \
     {                                                                                  \
-        RMM_DEVICE_BUFFER_INIT, (element_bytes)                                        \
+        RMM_DEVICE_BUFFER_INIT_ALIGNED(align), (element_bytes)                         \
     }
 
 /**
@@ -69,7 +73,7 @@ RMM_API RMM_NODISCARD rmm_status_t rmm_device_array_init_aligned(
     rmm_device_array_t *array, size_t element_bytes, size_t align, size_t count,
     rmm_stream_t stream, rmm_resource_t *mr);
 
-/** End an array, as rmm_device_buffer_fini(); the array keeps its element size. */
+/** End an array, as rmm_device_buffer_fini(); it keeps its element size and alignment. */
 RMM_API void rmm_device_array_fini(rmm_device_array_t *array);
 
 /** Make @p dst a copy of @p src and its element size, as rmm_device_buffer_copy(). */
@@ -77,7 +81,10 @@ RMM_API RMM_NODISCARD rmm_status_t rmm_device_array_copy(
     rmm_device_array_t *dst, const rmm_device_array_t *src, rmm_stream_t stream,
     rmm_resource_t *mr);
 
-/** Move an array, as rmm_device_buffer_move(), and its element size, which src keeps. */
+/**
+ * Move an array, as rmm_device_buffer_move(), with its element size. src keeps its element size
+ * and alignment, so that it can grow again.
+ */
 RMM_API void rmm_device_array_move(rmm_device_array_t *dst, rmm_device_array_t *src);
 
 /**
@@ -172,10 +179,10 @@ RMM_API rmm_resource_t *rmm_device_array_resource(const rmm_device_array_t *arra
 /** The type that RMM_DEVICE_ARRAY_DEFINE() defined for @p name. */
 #define RMM_DEVICE_ARRAY(name) rmm_device_array_##name##_t
 
-/** RMM_DEVICE_ARRAY_INIT() of a typed array. */
+/** An empty typed array without a resource, which aligns as its type asks. */
 #define RMM_DEVICE_ARRAY_OF_INIT(type)                                                 \
     {                                                                                  \
-        RMM_DEVICE_ARRAY_INIT(sizeof(type))                                            \
+        RMM_DEVICE_ARRAY_INIT_ALIGNED(sizeof(type), RMM_ALIGN_OF(type))                \
     }
 
 /**

@@ -77,9 +77,12 @@ typedef struct rmm_device_buffer {
  * be the destination of a move or a copy. A resize or reserve gives it the current device's
  * resource.
  */
-#define RMM_DEVICE_BUFFER_INIT                                                         \
+#define RMM_DEVICE_BUFFER_INIT RMM_DEVICE_BUFFER_INIT_ALIGNED(0)
+
+/** The same with an alignment: 0, or as rmm_device_buffer_init_aligned(). */
+#define RMM_DEVICE_BUFFER_INIT_ALIGNED(align)                                          \
     {                                                                                  \
-        NULL, 0, 0, 0, NULL, NULL, 0                                                   \
+        NULL, 0, 0, (align), NULL, NULL, 0                                             \
     }
 
 /**

@@ -62,7 +62,10 @@ rmm_status_t rmm_device_array_init_aligned(
 void rmm_device_array_fini(rmm_device_array_t *array)
 {
     if (array != NULL) {
+        const size_t align = array->buffer.alignment; /* the next growth needs it */
+
         rmm_device_buffer_fini(&array->buffer);
+        array->buffer.alignment = align;
     }
 }
 
@@ -82,14 +85,17 @@ rmm_status_t rmm_device_array_copy(
 
 void rmm_device_array_move(rmm_device_array_t *dst, rmm_device_array_t *src)
 {
-    rmm_device_buffer_move(&dst->buffer, &src->buffer);
+    rmm_device_array_release(src, &dst->buffer);
     dst->element_bytes = src->element_bytes;
 }
 
 void rmm_device_array_release(
     rmm_device_array_t *array, rmm_device_buffer_t *buffer_out)
 {
+    const size_t align = array->buffer.alignment; /* the next growth needs it */
+
     rmm_device_buffer_move(buffer_out, &array->buffer);
+    array->buffer.alignment = align;
 }
 
 /* --- change ----------------------------------------------------------------------- */

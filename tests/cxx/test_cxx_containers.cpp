@@ -180,6 +180,21 @@ CASE(an_array_of_a_type_of_large_alignment_needs_a_pool)
     THROWS(rmmc::bad_alloc, rmmc::device_array<wide>(3, {}, rmmc::cuda_resource()));
 }
 
+CASE(an_array_that_begins_empty_is_aligned_as_its_type)
+{
+    rmmc::resource previous =
+        rmmc::set_current_device_resource(rmmc::pool_resource{rmmc::cuda_resource()});
+    rmmc::device_buffer odd(256, {});
+    rmmc::device_array<wide> values;
+
+    for (std::size_t count = 1; count < 4; count++) {
+        values.resize(count, {});
+        CHECK(reinterpret_cast<std::uintptr_t>(values.data()) % alignof(wide) == 0);
+        rmmc::device_array<wide> taken(std::move(values)); /* and values empty again */
+    }
+    rmmc::set_current_device_resource(previous);
+}
+
 CASE(elements_need_no_default_constructor)
 {
     rmmc::device_array<made> values(2, {});

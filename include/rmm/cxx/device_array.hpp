@@ -281,7 +281,7 @@ template <class T> class device_array
         }
     }
 
-    rmm_device_array_t array_ = RMM_DEVICE_ARRAY_INIT(sizeof(T));
+    rmm_device_array_t array_ = RMM_DEVICE_ARRAY_INIT_ALIGNED(sizeof(T), alignof(T));
 };
 
 /** RMM's name. */

@@ -426,6 +426,42 @@ static void alignment_is_that_of_the_type(void **state)
     rmm_resource_release(pool);
 }
 
+static void assert_grows_aligned(RMM_DEVICE_ARRAY(over_aligned) * array)
+{
+    for (size_t count = 1; count < 4; count++) { /* next to a block of 256 bytes */
+        assert_ok(rmm_device_array_over_aligned_resize(array, count, fixture.stream));
+        assert_int_equal((uintptr_t)rmm_device_array_over_aligned_data(array) % 512, 0);
+    }
+}
+
+/* Empty, moved from, released and ended arrays have no memory, but can get some. */
+static void an_array_without_memory_grows_as_its_type_is_aligned(void **state)
+{
+    RMM_DEVICE_ARRAY(over_aligned) array = RMM_DEVICE_ARRAY_OF_INIT(over_aligned_t);
+    RMM_DEVICE_ARRAY(over_aligned) other = RMM_DEVICE_ARRAY_OF_INIT(over_aligned_t);
+    rmm_device_buffer_t buffer = RMM_DEVICE_BUFFER_INIT;
+    rmm_resource_t *pool = NULL, *previous = NULL;
+    void *odd = NULL;
+
+    assert_ok(rmm_pool_resource_create(fixture.mr, NULL, &pool));
+    assert_ok(rmm_set_current_device_resource(pool, &previous));
+    assert_ok(rmm_resource_alloc(pool, 256, 0, fixture.stream, &odd));
+    assert_grows_aligned(&array);
+    rmm_device_array_over_aligned_move(&other, &array);
+    assert_grows_aligned(&array);
+    rmm_device_array_over_aligned_release(&array, &buffer);
+    assert_grows_aligned(&array);
+    rmm_device_array_over_aligned_fini(&array);
+    assert_grows_aligned(&array);
+    rmm_device_array_over_aligned_fini(&array);
+    rmm_device_array_over_aligned_fini(&other);
+    rmm_device_buffer_fini(&buffer);
+    rmm_resource_dealloc(pool, odd, 256, 0, fixture.stream);
+    assert_ok(rmm_set_current_device_resource(previous, NULL));
+    rmm_resource_release(previous);
+    rmm_resource_release(pool);
+}
+
 /* bool is a macro in C, and an address is a type of two words. */
 static void types_may_be_macros_and_pointers(void **state)
 {
@@ -501,6 +537,7 @@ int main(void)
         CASE(set_and_get_stream),
         CASE(the_elements_are_one_range),
         CASE(alignment_is_that_of_the_type),
+        CASE(an_array_without_memory_grows_as_its_type_is_aligned),
         CASE(types_may_be_macros_and_pointers),
         CASE(refuses_null),
     };
