@@ -146,11 +146,17 @@ bool rmm__blocks_reserve(rmm_blocks_t *blocks)
     uint32_t first = blocks->unused_nodes;
     bool has_two = first != 0 && blocks->nodes[first].link != 0;
 
-    /* the heaps' recent blocks are in the table as well */
-    return (has_two || add_nodes(blocks)) &&
-           ((uint64_t)blocks->live_count + blocks->heap_count + 1 <
-                blocks->table_limit ||
-            grow_table(blocks));
+    if (!has_two && !add_nodes(blocks)) {
+        return false;
+    }
+    /* the heaps' recent blocks are in the table as well, and heaps come without a reserve */
+    while ((uint64_t)blocks->live_count + blocks->heap_count + 1 >=
+           blocks->table_limit) {
+        if (!grow_table(blocks)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 /* --- creation, destruction, heaps ---------------------------------------------------- */

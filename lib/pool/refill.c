@@ -63,7 +63,7 @@ static rmm_blocks_result_t lend_locked(
     engine_t *home, engine_t *shard, const engine_alloc_t *alloc, uint32_t units,
     const engine_refill_ops_t *ops)
 {
-    rmm_blocks_result_t result;
+    rmm_blocks_result_t result, added;
     refill_t refill;
     uint64_t unit;
 
@@ -74,8 +74,9 @@ static rmm_blocks_result_t lend_locked(
     if (result == RMM_BLOCKS_OK) {
         rmm__blocks_look_at(home->blocks, refill.block)->tag = TAG_LENT;
         unit = rmm__blocks_look_at(home->blocks, refill.block)->unit;
-        /* cannot fail: nodes are reserved */
-        (void)rmm__blocks_add(shard->blocks, refill.heap, unit, units, refill.stamp);
+        added = rmm__blocks_add(shard->blocks, refill.heap, unit, units, refill.stamp);
+        RMM_ASSERT(added == RMM_BLOCKS_OK); /* room is reserved */
+        (void)added;
         ops->moved(ops->context, unit, units, true);
         /* bounds what no event covers (open_frees.c); there are several borrowers */
         shard->figures.reserved_bytes = home->figures.reserved_bytes / LEND_BORROWERS;
@@ -149,14 +150,16 @@ give_back_locked(engine_t *home, engine_t *shard, uint64_t unit, uint32_t units)
     rmm_block_t block = find_lent(home, unit);
     const rmm_block_node_t *node = rmm__blocks_look_at(home->blocks, block);
     uint64_t end = node->unit + node->units;
+    bool is_cut;
 
     units = unit + units > end ? (uint32_t)(end - unit) : units;
     if (!rmm__blocks_reserve(shard->blocks) ||
         !rmm__blocks_free_part(home->blocks, block, unit, units, home->clean, 0)) {
         return 0;
     }
-    /* cannot fail: nodes are reserved */
-    (void)rmm__blocks_cut(shard->blocks, shard->clean, unit, units);
+    is_cut = rmm__blocks_cut(shard->blocks, shard->clean, unit, units);
+    RMM_ASSERT(is_cut); /* room is reserved */
+    (void)is_cut;
     return units;
 }
 

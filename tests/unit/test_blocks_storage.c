@@ -178,6 +178,23 @@ static void more_nodes_than_can_be_named_are_refused(void **state)
     *f->blocks = real;
 }
 
+/* A heap is created without a reserve, and its recent block is in the table. */
+static void one_reserve_is_enough_after_many_new_heaps(void **state)
+{
+    fixture_t *f = *state;
+    uint64_t growths;
+
+    for (int i = 0; i < 1000; i++) {
+        rmm_heap_t heap;
+
+        assert_int_equal(rmm__blocks_heap_create(f->blocks, &heap), RMM_BLOCKS_OK);
+    }
+    assert_true(rmm__blocks_reserve(f->blocks));
+    growths = f->storage.growths;
+    assert_true(rmm__blocks_reserve(f->blocks));
+    assert_int_equal(f->storage.growths, growths);
+}
+
 static void destroying_nothing_is_allowed(void **state)
 {
     rmm__blocks_destroy(NULL);
@@ -188,6 +205,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_failing_growth_leaves_it_sound),
         CASE(more_nodes_than_can_be_named_are_refused),
+        CASE(one_reserve_is_enough_after_many_new_heaps),
         cmocka_unit_test(destroying_nothing_is_allowed)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
