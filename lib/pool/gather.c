@@ -20,6 +20,13 @@ typedef struct free_pieces {
     uint64_t bytes, largest_bytes;
 } free_pieces_t;
 
+/* If not, as mostly in a full pool, no piece needs to be looked at. */
+static bool may_have_free_piece_locked(const engine_t *engine)
+{
+    return rmm__blocks_largest_free(engine->blocks, engine->clean) * RMM_BLOCKS_UNIT >=
+           engine->range.granule_bytes;
+}
+
 static bool is_free_locked(engine_t *engine, const engine_piece_t *piece)
 {
     return rmm__engine_is_clean_locked(engine, piece->unit, piece->units);
@@ -29,8 +36,9 @@ static free_pieces_t find_free_pieces_locked(engine_t *engine)
 {
     const engine_range_t *range = &engine->range;
     free_pieces_t found = {0};
+    uint32_t count = may_have_free_piece_locked(engine) ? range->piece_count : 0;
 
-    for (uint32_t i = 0; i < range->piece_count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         uint64_t bytes = rmm__piece_bytes(&range->pieces[i]);
 
         if (is_free_locked(engine, &range->pieces[i])) {
@@ -58,7 +66,9 @@ static bool take_free_piece(
     bool found = false;
 
     rmm__mutex_lock(&engine->lock);
-    index = rmm__pieces_from_locked(engine, *before);
+    index = may_have_free_piece_locked(engine)
+                ? rmm__pieces_from_locked(engine, *before)
+                : 0;
     while (index-- > 0 && !found) {
         const engine_piece_t *at = &range->pieces[index];
 
