@@ -92,7 +92,9 @@ static rmm_kernel_key_t *key_bucket(rmm_kernel_table_t *table, const void *funct
 
 static uint32_t *name_bucket(rmm_kernel_table_t *table, const char *name)
 {
-    uint32_t at = (uint32_t)hash_of_name(name) & table->by_name_mask;
+    /* names differ mostly in their last characters, which reach the upper bits only */
+    uint64_t hash = hash_of_name(name) * 0x9e3779b97f4a7c15ull;
+    uint32_t at = (uint32_t)(hash >> 32) & table->by_name_mask;
 
     while (table->by_name[at] != 0 &&
            strcmp(table->names[table->by_name[at] - 1], name) != 0) {
