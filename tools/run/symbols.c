@@ -169,15 +169,14 @@ static void copy(char *to, size_t bytes, const char *from)
  * tell nobody anything, and cost 50 ms where libc6-dbg is installed: libdw unpacks all of that. */
 static bool is_start_of_thread(const char *function)
 {
-    static const char *const begins[] = {
-        "__libc_start_", "start_thread", "clone3", "__clone3"};
+    static const char *const names[] = {"start_thread", "clone3", "__clone3"};
 
-    for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++) {
-        if (strncmp(function, begins[i], strlen(begins[i])) == 0) {
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strcmp(function, names[i]) == 0) {
             return true;
         }
     }
-    return false;
+    return strncmp(function, "__libc_start_", strlen("__libc_start_")) == 0;
 }
 
 void run_symbols_find(
