@@ -105,10 +105,10 @@ step_asan() {
 # /rmm is mounted, as in fuse.feeds_rmm_top.
 # ctest knows at most nine groups in an expression.
 one_thread='^unit\.(blocks.*|index|segment_.*|replay_.*|spec|timeline_parts|diag_inject.*|diag_peak|diag_order|diag_bounds'
-one_thread+='|diag_guard_model|diag_live_map|diag_freed|diag_verdicts|diag_graphs|diag_kernel_table|diag_modes|diag_reader'
+one_thread+='|diag_guard_model|diag_graph_model|diag_live_map|diag_freed|diag_verdicts|diag_graphs|diag_kernel_table|diag_modes|diag_reader'
 one_thread+='|diag_stacks|diag_timeline|event_csv|fit_model|inject_driver|log_text|stat_docs|node_page|rmmfs_blocks|top_.*)$'
 one_thread+='|^sim\.(pool|pool_shared|pool_chunks.*|pool_order.*|pool_proven.*|pool_virtual.*|pool_steps|arena_faults|arena_report'
-one_thread+='|async|attributes|base_resources|fixed_size|pool_upstream|memory|system_memory|nvtx_.*|container_edges|container_faults'
+one_thread+='|async|attributes|base_resources|compositions|fixed_size|pool_upstream|memory|system_memory|nvtx_.*|container_edges|container_faults'
 one_thread+='|container_multidevice|device_array|device_buffer|device_scalar|rmm_async|rmm_resources|order|contract.*'
 one_thread+='|faults.*|annotated_faults.*|reentry\..*|annotated_reentry.*|fork|replay_program|measures_and_draws|timeline'
 one_thread+='|barrier|resource_spec|diag_model|callback_resource|cuda_resource|custom_resource'
