@@ -47,6 +47,7 @@ step_setup() {
     gcc --version | head -n 1
     cmake --version | head -n 1
     echo "$(nproc) cores, GPU: $(gpu_there && echo yes || echo no), FUSE: $(fuse_there && echo yes || echo no)"
+    configure_selected
 }
 
 cmake_is_new_enough() {
@@ -197,9 +198,24 @@ step_fuzz() {
     build fuzz && run_ctest fuzz "none"
 }
 
-# Before it is known what to build. build() does it again, and says what is wrong.
+# All presets of the selected steps at once, because cmake works on one core.
+declare -A configured
+configure_selected() {
+    local preset running=()
+    for preset in dev asan tsan release nocuda fuzz; do
+        is_selected $preset || continue
+        mkdir -p build/$preset
+        cmake --preset $preset >build/$preset/configure.log 2>&1 </dev/null &
+        running+=("$preset $!")
+    done
+    for preset in "${running[@]}"; do
+        wait "${preset#* }" && configured[${preset% *}]=yes
+    done
+}
+
+# Before it is known what to build. If it fails, build() does it again and says what is wrong.
 configure() {
-    cmake --preset "$1" >/dev/null 2>&1
+    [ -n "${configured[$1]:-}" ] || cmake --preset "$1" >/dev/null 2>&1
 }
 
 # build PRESET [TARGET...]: configure and build, all without a target; counts as one. Output in
@@ -207,8 +223,10 @@ configure() {
 build() {
     local preset=$1 targets=("${@:2}")
     mkdir -p "build/$preset"
-    logged "$preset" "configure" configure.log cmake --preset "$preset" &&
-        logged "$preset" "build" build.log cmake --build --preset "$preset" -j "$(nproc)" ${targets:+--target "${targets[@]}"}
+    if [ -z "${configured[$preset]:-}" ]; then
+        logged "$preset" "configure" configure.log cmake --preset "$preset" || return 1
+    fi
+    logged "$preset" "build" build.log cmake --build --preset "$preset" -j "$(nproc)" ${targets:+--target "${targets[@]}"}
 }
 
 logged() { # PRESET WHAT LOG COMMAND...
