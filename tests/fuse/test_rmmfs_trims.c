@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a write to `trim` is answered when a program does not obey in time, or is gone.
+ */
+#include "model_fixture.h"
+
+#include <errno.h>
+
+#include "trims.h"
+
+static const uint64_t hour_ns = 3600000000000ull;
+
+/* Of a segment that is gone, and of `member`, which does not obey. */
+static trim_t trim_of(const member_t *member, bool one_is_gone, uint64_t deadline_ns)
+{
+    trim_t trim = {.deadline_ns = deadline_ns};
+
+    if (one_is_gone) {
+        trim.targets[trim.target_count++].serial = member->serial + 1000;
+    }
+    trim.targets[trim.target_count++] =
+        (trim_target_t){.serial = member->serial, .number = 1};
+    return trim;
+}
+
+static int answer_to(bool one_is_gone)
+{
+    fixture_t *fixture = open_fixture();
+    trim_t trim = trim_of(fixture_process(fixture, 1), one_is_gone, 1);
+    trims_t trims;
+
+    trims_init(&trims);
+    trims_add(&trims, &trim);
+    assert_ptr_equal(trims_take_over(&trims, &fixture->model), &trim);
+    assert_false(trims_any(&trims));
+    trims_fini(&trims);
+    end_fixture(fixture);
+    return trim.error;
+}
+
+static void a_program_that_does_not_obey_is_late(void **state)
+{
+    assert_int_equal(answer_to(false), -ETIMEDOUT);
+}
+
+static void the_first_error_is_told(void **state)
+{
+    assert_int_equal(answer_to(true), -ESRCH);
+}
+
+static void a_trim_waits_until_its_deadline(void **state)
+{
+    fixture_t *fixture = open_fixture();
+    trim_t trim =
+        trim_of(fixture_process(fixture, 1), false, model_clock_ns() + hour_ns);
+    trims_t trims;
+
+    trims_init(&trims);
+    trims_add(&trims, &trim);
+    assert_null(trims_take_over(&trims, &fixture->model));
+    assert_true(trims_any(&trims));
+    assert_ptr_equal(trims_take_all(&trims, -EINTR), &trim);
+    assert_int_equal(trim.error, -EINTR);
+    trims_fini(&trims);
+    end_fixture(fixture);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_program_that_does_not_obey_is_late),
+        cmocka_unit_test(the_first_error_is_told),
+        cmocka_unit_test(a_trim_waits_until_its_deadline),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
