@@ -73,6 +73,7 @@ struct file {
     _Atomic(uint64_t) of_node; /* the same of all counters: asked first */
     budget_t *budget;          /* that the handle is charged to */
     text_t text;
+    text_t piece; /* of a text with a source, for the read under way */
 };
 
 /* Its place in the node's log. */
@@ -103,14 +104,13 @@ static bool open_blocks(
 
 static int render_of_node(watch_t *watch, node_t node, text_t *text)
 {
-    snapshots_t *snapshots = watch_snapshots(watch);
-    snapshot_t *snapshot = snapshots_take(snapshots, watch);
+    snapshot_t *snapshot = snapshots_take(watch_snapshots(watch), watch);
     if (snapshot == NULL) {
         return -ENOMEM;
     }
     const render_means_t means = {&watch_model(watch)->budget, open_blocks, &watch};
     int error = render_snapshot(snapshot, &means, node, text);
-    snapshots_give(snapshots, snapshot);
+    snapshot_release(snapshot);
     return error;
 }
 
@@ -158,6 +158,7 @@ static void free_file(opened_t *opened)
         stream_close(file->stream);
     }
     text_fini(&file->text);
+    text_fini(&file->piece);
     budget_give(file->budget, file->uid, BUDGET_HANDLES, 1);
     pthread_mutex_destroy(&file->lock);
     free(file);
@@ -184,6 +185,8 @@ static int make_file(budget_t *budget, node_t node, reader_t reader, file_t **fi
     file->budget = budget;
     text_init(&file->text);
     text_charge(&file->text, budget, uid);
+    text_init(&file->piece);
+    text_charge(&file->piece, budget, uid);
     file->text.is_member = reader.is_member;
     *file_out = file;
     return 0;
@@ -370,15 +373,19 @@ bool file_may_be_outdated(file_t *file, const model_t *model)
            changes != atomic_load_explicit(&file->changes, memory_order_relaxed);
 }
 
-/* What file->text holds from `at` on. */
-static void cut_text(
+/* What file->text holds from `at` on. 0 or a negative errno. */
+static int cut_text(
     file_t *file, size_t at, size_t size, const char **bytes_out, size_t *length_out)
 {
-    size_t length = file->text.length;
-    at = at < length ? at : length;
-    *bytes_out = file->text.data + at;
-    *length_out = length - at < size ? length - at : size;
+    size_t length = size;
+    const char *bytes = text_part(&file->text, at, &length, &file->piece);
+    if (bytes == NULL) {
+        return text_error(&file->piece);
+    }
+    *bytes_out = bytes;
+    *length_out = length;
     atomic_fetch_add_explicit(&file->references, 1, memory_order_relaxed);
+    return 0;
 }
 
 /* False: it is held, and may not be waited for. */
@@ -430,12 +437,13 @@ int file_read(
         return -EWOULDBLOCK;
     }
     int error = make_current(file, watch, part, may_wait, &at);
+    if (error == 0) {
+        error = cut_text(file, at, part->size, bytes_out, length_out);
+    }
     if (error != 0) {
         pthread_mutex_unlock(&file->lock);
-        return error;
     }
-    cut_text(file, at, part->size, bytes_out, length_out);
-    return 0;
+    return error;
 }
 
 void file_read_end(opened_list_t *list, file_t *file)

@@ -481,7 +481,7 @@ static int render_file_of_node(model_t *model, node_t node, text_t *text)
     int error = snapshot == NULL || snapshot->failed
                     ? -ENOMEM
                     : render_snapshot(snapshot, &means, node, text);
-    snapshot_free(snapshot);
+    snapshot_release(snapshot);
     return error;
 }
 

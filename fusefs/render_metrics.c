@@ -10,337 +10,110 @@
  * them (shares.h). Whole levels are left out, resources first, and rmm_over_budget says how many:
  * so no family is shown of one process and not of another.
  *
- * Cost: labels are printed once a level and copied into each of its rows, which is most of the
- * work: 60 ns a row.
+ * The text is not stored: it may have 24 MiB, and the page faults for so much memory took
+ * longer than the rows. When the file is opened the length of each section is computed,
+ * and a read makes the rows that it asks for, from the snapshot, which the text holds.
+ *
+ * Cost: labels are printed once a level and copied into each of its rows. The length of a row is
+ * some 5 ns, the row itself 30 ns. A read at another position than where the last one ended
+ * computes the lengths of at most one section again.
  */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "metric_names.h"
-#include "render_node.h"
-#include "render_parts.h"
+#include "render_metrics.h"
 
-#define NAME_BYTES METRIC_NAME_BYTES
-#define VALUE_BYTES 24u
-/* Of the text, what is not for levels. */
-#define HEAD_BYTES ((size_t)128 << 10)
-#define UP_BYTES 128u    /* for each process: rmm_process_up */
-#define EXTRA_BYTES 640u /* for each value of a newer program's statistic */
+#define RATIO_BYTES 5u /* "0.123" */
 
-/* A device, a process on a device, or a resource, and the labels of all its rows. */
-typedef struct level {
-    const figures_t *figures;
-    uid_t uid;
-    uint32_t extra;                 /* head of its chain: extra_stats.h */
-    uint32_t labels, labels_length; /* in `labels` below */
-} level_t;
+/* --- rows ----------------------------------------------------------------------------- */
 
-typedef struct family {
-    dir_kind_t dir;
-    const char *prefix, *what;
-    uint32_t first, count; /* its levels */
-} family_t;
-
-enum { FAMILY_DEVICE, FAMILY_PROCESS, FAMILY_RESOURCE, FAMILY_COUNT };
-
-typedef struct metrics {
-    const snapshot_t *snapshot;
-    text_t *text;
-    metrics_format_t format;
-    level_t *levels;
-    uint32_t level_count;
-    text_t labels;
-    family_t families[FAMILY_COUNT];
-    char names[SHOWN_STATS_MAX][NAME_BYTES]; /* without prefix and _total */
-    shares_t left_out;                       /* refused: levels that are not shown */
-} metrics_t;
-
-/* --- names ---------------------------------------------------------------------------- */
-
-static const char *suffix_of(uint16_t kind)
-{
-    return kind == RMM_KIND_COUNTER ? "_total" : "";
-}
-
-/* --- labels --------------------------------------------------------------------------- */
-
-static void put_label(text_t *text, const char *before, const char *value)
-{
-    text_puts(text, before);
-    put_quoted(text, value);
-}
-
-static void put_device_labels(text_t *text, const snapshot_device_t *device)
-{
-    put_label(text, "{gpu=", device->device == DEVICE_HOST ? "host" : device->name + 3);
-    if (device->uuid[0] != '\0') {
-        put_label(text, ",UUID=", device->uuid);
-    }
-}
-
-static void put_process_labels(text_t *text, const snapshot_process_t *process)
-{
-    put_label(text, ",pid=", process->name);
-    put_label(text, ",comm=", process->comm);
-}
-
-static level_t *
-begin_level(metrics_t *metrics, const figures_t *figures, uid_t uid, uint32_t extra)
-{
-    level_t *level = &metrics->levels[metrics->level_count++];
-    level->figures = figures;
-    level->uid = uid;
-    level->extra = extra;
-    level->labels = (uint32_t)metrics->labels.length;
-    return level;
-}
-
-static void end_level(metrics_t *metrics, level_t *level)
-{
-    text_puts(&metrics->labels, "} ");
-    level->labels_length = (uint32_t)metrics->labels.length - level->labels;
-}
-
-static void add_devices(metrics_t *metrics)
-{
-    for (uint32_t i = 0; i < metrics->snapshot->device_count; i++) {
-        const snapshot_device_t *device = &metrics->snapshot->devices[i];
-        level_t *level = begin_level(metrics, &device->figures, 0, device->extra);
-        put_device_labels(&metrics->labels, device);
-        end_level(metrics, level);
-    }
-}
-
-static void add_locations(metrics_t *metrics, const snapshot_process_t *process)
-{
-    for (uint32_t i = 0; i < process->location_count; i++) {
-        const snapshot_location_t *location =
-            &metrics->snapshot->locations[process->location + i];
-        level_t *level =
-            begin_level(metrics, &location->figures, process->uid, location->extra);
-        put_device_labels(
-            &metrics->labels, &metrics->snapshot->devices[location->device]);
-        put_process_labels(&metrics->labels, process);
-        end_level(metrics, level);
-    }
-}
-
-static void add_resources(metrics_t *metrics, const snapshot_process_t *process)
-{
-    const snapshot_t *snapshot = metrics->snapshot;
-    for (uint32_t i = 0; i < process->resource_count; i++) {
-        const snapshot_resource_t *resource =
-            &snapshot->resources[process->resource + i];
-        level_t *level =
-            begin_level(metrics, &resource->figures, process->uid, resource->extra);
-        put_device_labels(&metrics->labels, &snapshot->devices[resource->device]);
-        put_process_labels(&metrics->labels, process);
-        put_label(&metrics->labels, ",resource=", resource->name);
-        put_label(&metrics->labels, ",type=", resource->type);
-        end_level(metrics, level);
-    }
-}
-
-static void begin_family(
-    metrics_t *metrics, int index, dir_kind_t dir, const char *prefix, const char *what)
-{
-    metrics->families[index] = (family_t){dir, prefix, what, metrics->level_count, 0};
-}
-
-static void end_family(metrics_t *metrics, int index)
-{
-    metrics->families[index].count =
-        metrics->level_count - metrics->families[index].first;
-}
-
-typedef void (*add_fn)(metrics_t *metrics, const snapshot_process_t *process);
-
-static void add_live(metrics_t *metrics, add_fn add)
-{
-    for (uint32_t i = 0; i < metrics->snapshot->process_count; i++) {
-        if (metrics->snapshot->processes[i].is_live) {
-            add(metrics, &metrics->snapshot->processes[i]);
-        }
-    }
-}
-
-static void add_levels(metrics_t *metrics)
-{
-    begin_family(
-        metrics, FAMILY_DEVICE, DIR_DEVICE, "rmm_device_", "over all processes");
-    add_devices(metrics);
-    end_family(metrics, FAMILY_DEVICE);
-    begin_family(
-        metrics, FAMILY_PROCESS, DIR_PROCESS_DEVICE, "rmm_process_",
-        "of a process on a device");
-    add_live(metrics, add_locations);
-    end_family(metrics, FAMILY_PROCESS);
-    begin_family(
-        metrics, FAMILY_RESOURCE, DIR_RESOURCE, "rmm_resource_", "of a resource");
-    add_live(metrics, add_resources);
-    end_family(metrics, FAMILY_RESOURCE);
-}
-
-/* --- shares --------------------------------------------------------------------------- */
-
-static uint32_t digits_of(uint64_t value)
-{
-    uint32_t digits = 1;
-    for (; value >= 10; value /= 10) {
-        digits++;
-    }
-    return digits;
-}
-
-/* How long all rows of a level are. */
+/* FIGURE_UNKNOWN: there is no row. */
 static uint64_t
-bytes_of(const metrics_t *metrics, const family_t *family, const level_t *level)
+value_of(const metrics_t *metrics, const section_t *section, const level_t *level)
 {
-    uint64_t bytes = 0;
-    size_t prefix = strlen(family->prefix);
-    for (uint32_t i = 0; i < shown_stat_count; i++) {
-        uint64_t value = shown_value(level->figures, &shown_stats[i]);
-        if (value != FIGURE_UNKNOWN && tree_dir_has(family->dir, shown_stats[i].file)) {
-            bytes += prefix + strlen(metrics->names[i]) +
-                     strlen(suffix_of(shown_stats[i].kind)) + level->labels_length +
-                     digits_of(value) + 1;
+    switch (section->kind) {
+    case SECTION_STAT:
+        return shown_value(level->figures, &shown_stats[section->index]);
+    case SECTION_FRAGMENTATION:
+        return figures_fragmentation(level->figures);
+    case SECTION_EXTRA:
+        return extra_value_of(
+            &metrics->held->extra_stats, level->extra, section->index);
+    }
+    return FIGURE_UNKNOWN;
+}
+
+static uint32_t value_bytes(section_kind_t kind, uint64_t value)
+{
+    return kind == SECTION_FRAGMENTATION ? RATIO_BYTES : metrics_digits(value);
+}
+
+static void write_value(section_kind_t kind, uint64_t value, uint32_t bytes, char *to)
+{
+    for (uint32_t i = bytes; i > 0; i--) {
+        if (kind == SECTION_FRAGMENTATION && i == 2) {
+            to[--i] = '.';
         }
-    }
-    return bytes + prefix + sizeof("fragmentation_ratio 0.000") + level->labels_length;
-}
-
-/* Leaves those in the list for which their user has bytes left. */
-static void keep_affordable(metrics_t *metrics, family_t *family, shares_t *bytes)
-{
-    uint32_t kept = 0;
-    level_t *levels = &metrics->levels[family->first];
-    for (uint32_t i = 0; i < family->count; i++) {
-        if (shares_take(bytes, levels[i].uid, bytes_of(metrics, family, &levels[i]))) {
-            levels[kept++] = levels[i];
-        } else {
-            shares_refuse(&metrics->left_out, levels[i].uid, 1);
-        }
-    }
-    family->count = kept;
-}
-
-/* At least as long as all rows of a family: cheap to tell, and nearly always enough. */
-static uint64_t most_bytes_of(const metrics_t *metrics, const family_t *family)
-{
-    uint64_t prefix = strlen(family->prefix), names = 0, labels = 0, rows = 1;
-    for (uint32_t i = 0; i < shown_stat_count; i++) {
-        if (tree_dir_has(family->dir, shown_stats[i].file)) {
-            names += prefix + strlen(metrics->names[i]) +
-                     strlen(suffix_of(shown_stats[i].kind)) + VALUE_BYTES;
-            rows++;
-        }
-    }
-    for (uint32_t i = 0; i < family->count; i++) {
-        labels += metrics->levels[family->first + i].labels_length;
-    }
-    names += prefix + sizeof("fragmentation_ratio 0.000");
-    return names * family->count + rows * labels;
-}
-
-/* The devices are the daemon's own, and few. */
-static void share_bytes(metrics_t *metrics)
-{
-    shares_t bytes = {.count = 0};
-    uint64_t total = 0;
-    uint64_t others =
-        HEAD_BYTES + (uint64_t)UP_BYTES * metrics->snapshot->process_count +
-        (uint64_t)EXTRA_BYTES * metrics->snapshot->extra_stats.value_count;
-    if (most_bytes_of(metrics, &metrics->families[FAMILY_PROCESS]) +
-            most_bytes_of(metrics, &metrics->families[FAMILY_RESOURCE]) <=
-        TEXT_NODE_BYTES_MAX - others) {
-        return;
-    }
-    for (int i = FAMILY_PROCESS; i <= FAMILY_RESOURCE; i++) {
-        const family_t *family = &metrics->families[i];
-        for (uint32_t j = 0; j < family->count; j++) {
-            const level_t *level = &metrics->levels[family->first + j];
-            uint64_t wanted = bytes_of(metrics, family, level);
-            shares_want(&bytes, level->uid, wanted);
-            total += wanted;
-        }
-    }
-    if (total > TEXT_NODE_BYTES_MAX - others) {
-        shares_allot(&bytes, TEXT_NODE_BYTES_MAX - others);
-        keep_affordable(metrics, &metrics->families[FAMILY_PROCESS], &bytes);
-        keep_affordable(metrics, &metrics->families[FAMILY_RESOURCE], &bytes);
+        to[i - 1] = (char)('0' + value % 10);
+        value /= 10;
     }
 }
 
-/* --- families ------------------------------------------------------------------------- */
-
-typedef struct head {
-    const char *prefix, *name;
-    const char *type; /* counter, gauge, info */
-    const char *unit; /* that the name ends in; "": none */
-    const char *help, *what;
-} head_t;
-
-/* In OpenMetrics a family has the name of its samples without _total or _info. */
-static void put_head(const metrics_t *metrics, const head_t *head)
+static size_t row_bytes(
+    const metrics_t *metrics, const section_t *section, const level_t *level,
+    size_t name_length)
 {
-    text_t *text = metrics->text;
-    bool is_counter = strcmp(head->type, "counter") == 0;
-    bool is_info = strcmp(head->type, "info") == 0;
-    if (metrics->format == METRICS_OPENMETRICS) {
-        text_printf(text, "# TYPE %s%s %s\n", head->prefix, head->name, head->type);
-        if (head->unit[0] != '\0') {
-            text_printf(text, "# UNIT %s%s %s\n", head->prefix, head->name, head->unit);
-        }
-        text_printf(
-            text, "# HELP %s%s %s%s\n", head->prefix, head->name, head->help,
-            head->what);
-        return;
+    uint64_t value = value_of(metrics, section, level);
+    if (value == FIGURE_UNKNOWN) {
+        return 0;
     }
-    const char *suffix = is_counter ? "_total" : is_info ? "_info" : "";
-    text_printf(
-        text, "# HELP %s%s%s %s%s\n# TYPE %s%s%s %s\n", head->prefix, head->name,
-        suffix, head->help, head->what, head->prefix, head->name, suffix,
-        is_info ? "gauge" : head->type);
+    return name_length + level->labels_length + value_bytes(section->kind, value) + 1;
 }
 
-static void put_row(
-    const metrics_t *metrics, const char *name, size_t name_length,
-    const level_t *level, uint64_t value)
+/* --- sections ------------------------------------------------------------------------- */
+
+typedef struct name {
+    char bytes[METRIC_NAME_BYTES * 2];
+    size_t length;
+} name_t;
+
+/* Without prefix and suffix. */
+static const char *stem_of(const metrics_t *metrics, const section_t *section)
 {
-    char *to =
-        text_reserve(metrics->text, name_length + level->labels_length + VALUE_BYTES);
-    if (to == NULL) {
-        return;
+    switch (section->kind) {
+    case SECTION_STAT:
+        return metrics->names[section->index];
+    case SECTION_EXTRA:
+        return metrics->held->extra_stats.items[section->index].metric;
+    case SECTION_FRAGMENTATION:
+        break;
     }
-    memcpy(to, name, name_length);
-    memcpy(
-        to + name_length, metrics->labels.data + level->labels, level->labels_length);
-    metrics->text->length += name_length + level->labels_length;
-    render_value(metrics->text, value);
+    return "fragmentation_ratio";
 }
 
-static void put_family(const metrics_t *metrics, const family_t *family, uint32_t index)
+static uint16_t kind_of(const metrics_t *metrics, const section_t *section)
 {
-    const shown_stat_t *stat = &shown_stats[index];
-    char what[64], name[NAME_BYTES * 2];
-    (void)snprintf(what, sizeof(what), ", %s", family->what);
-    put_head(
-        metrics, &(head_t){
-                     family->prefix, metrics->names[index],
-                     stat->kind == RMM_KIND_COUNTER ? "counter" : "gauge",
-                     stat->unit == RMM_UNIT_BYTES ? "bytes" : "", stat->help, what});
+    switch (section->kind) {
+    case SECTION_STAT:
+        return shown_stats[section->index].kind;
+    case SECTION_EXTRA:
+        return metrics->held->extra_stats.items[section->index].kind;
+    case SECTION_FRAGMENTATION:
+        break;
+    }
+    return RMM_KIND_GAUGE;
+}
+
+static name_t name_of(const metrics_t *metrics, const section_t *section)
+{
+    name_t name;
     int length = snprintf(
-        name, sizeof(name), "%s%s%s", family->prefix, metrics->names[index],
-        suffix_of(stat->kind));
-    for (uint32_t i = 0; i < family->count; i++) {
-        const level_t *level = &metrics->levels[family->first + i];
-        uint64_t value = shown_value(level->figures, stat);
-        if (value != FIGURE_UNKNOWN) {
-            put_row(metrics, name, (size_t)length, level, value);
-        }
-    }
+        name.bytes, sizeof(name.bytes), "%s%s%s",
+        metrics->families[section->family].prefix, stem_of(metrics, section),
+        metrics_suffix(kind_of(metrics, section)));
+    name.length = (size_t)length;
+    return name;
 }
 
 static bool ends_in_bytes(const char *name)
@@ -349,309 +122,320 @@ static bool ends_in_bytes(const char *name)
     return length > 6 && strcmp(name + length - 6, "_bytes") == 0;
 }
 
-/* A statistic of newer programs, of which the schema in their segments tells name and kind. */
-static void
-put_extra_family(const metrics_t *metrics, const family_t *family, uint32_t index)
+static void describe(
+    const metrics_t *metrics, const section_t *section, head_t *head, char help[96])
 {
-    const extra_stat_t *stat = &metrics->snapshot->extra_stats.items[index];
-    char help[96], what[64], name[NAME_BYTES * 2];
+    switch (section->kind) {
+    case SECTION_STAT:
+        head->unit = shown_stats[section->index].unit == RMM_UNIT_BYTES ? "bytes" : "";
+        head->help = shown_stats[section->index].help;
+        break;
+    case SECTION_FRAGMENTATION:
+        head->unit = "ratio";
+        head->help = "1 - largest free / free bytes of pools, 0 if none is free";
+        break;
+    case SECTION_EXTRA: /* of which the schema in the segments tells name and kind */
+        (void)snprintf(
+            help, 96, "Statistic %s of programs newer than rmmfs",
+            metrics->held->extra_stats.items[section->index].name);
+        head->unit = ends_in_bytes(head->name) ? "bytes" : "";
+        head->help = help;
+        break;
+    }
+}
+
+/* To metrics->text. */
+static void put_section_head(const metrics_t *metrics, const section_t *section)
+{
+    const family_t *family = &metrics->families[section->family];
+    char help[96], what[64];
     (void)snprintf(what, sizeof(what), ", %s", family->what);
-    (void)snprintf(
-        help, sizeof(help), "Statistic %s of programs newer than rmmfs", stat->name);
-    put_head(
-        metrics, &(head_t){
-                     family->prefix, stat->metric,
-                     stat->kind == RMM_KIND_COUNTER ? "counter" : "gauge",
-                     ends_in_bytes(stat->metric) ? "bytes" : "", help, what});
-    int length = snprintf(
-        name, sizeof(name), "%s%s%s", family->prefix, stat->metric,
-        suffix_of(stat->kind));
-    for (uint32_t i = 0; i < family->count; i++) {
-        const level_t *level = &metrics->levels[family->first + i];
-        uint64_t value =
-            extra_value_of(&metrics->snapshot->extra_stats, level->extra, index);
-        if (value != FIGURE_UNKNOWN) {
-            put_row(metrics, name, (size_t)length, level, value);
-        }
-    }
+    head_t head = {
+        .prefix = family->prefix,
+        .name = stem_of(metrics, section),
+        .type = kind_of(metrics, section) == RMM_KIND_COUNTER ? "counter" : "gauge",
+        .what = what};
+    describe(metrics, section, &head, help);
+    metrics_put_head(metrics, &head);
 }
 
-static void put_extras(const metrics_t *metrics)
+/* Its length is computed as its rows are made. */
+static void
+add_section(metrics_t *metrics, section_kind_t kind, uint32_t family, uint32_t index)
 {
-    for (uint32_t i = 0; i < metrics->snapshot->extra_stats.count; i++) {
-        if (metrics->snapshot->extra_stats.items[i].of_resources) {
-            put_extra_family(metrics, &metrics->families[FAMILY_RESOURCE], i);
-        } else {
-            put_extra_family(metrics, &metrics->families[FAMILY_DEVICE], i);
-            put_extra_family(metrics, &metrics->families[FAMILY_PROCESS], i);
-        }
+    section_t *section = &metrics->sections[metrics->section_count++];
+    *section = (section_t){.kind = kind, .family = family, .index = index};
+    const level_t *levels = &metrics->levels[metrics->families[family].first];
+    const name_t name = name_of(metrics, section);
+    text_t head;
+    text_init(&head);
+    metrics->text = &head;
+    put_section_head(metrics, section);
+    section->head_bytes = head.length;
+    section->bytes = head.length;
+    for (uint32_t i = 0; i < metrics->families[family].count; i++) {
+        section->bytes += row_bytes(metrics, section, &levels[i], name.length);
     }
+    if (head.failed != TEXT_GOOD) {
+        metrics->labels.failed = head.failed;
+    }
+    metrics->section_bytes += section->bytes;
+    text_fini(&head);
 }
 
-static void put_fragmentation(const metrics_t *metrics, const family_t *family)
-{
-    put_head(
-        metrics, &(head_t){
-                     family->prefix, "fragmentation_ratio", "gauge", "ratio",
-                     "1 - largest free / free bytes of pools, 0 if none is free, ",
-                     family->what});
-    for (uint32_t i = 0; i < family->count; i++) {
-        const level_t *level = &metrics->levels[family->first + i];
-        uint64_t thousandths = figures_fragmentation(level->figures);
-        if (thousandths != FIGURE_UNKNOWN) {
-            text_puts(metrics->text, family->prefix);
-            text_puts(metrics->text, "fragmentation_ratio");
-            text_append(
-                metrics->text, metrics->labels.data + level->labels,
-                level->labels_length);
-            text_printf(
-                metrics->text, "%u.%03u\n", (unsigned)(thousandths / 1000),
-                (unsigned)(thousandths % 1000));
-        }
-    }
-}
-
-static void put_levels(const metrics_t *metrics)
+static void add_sections(metrics_t *metrics)
 {
     for (uint32_t i = 0; i < shown_stat_count; i++) {
-        for (int j = 0; j < FAMILY_COUNT; j++) {
+        for (uint32_t j = 0; j < FAMILY_COUNT; j++) {
             if (tree_dir_has(metrics->families[j].dir, shown_stats[i].file)) {
-                put_family(metrics, &metrics->families[j], i);
+                add_section(metrics, SECTION_STAT, j, i);
             }
         }
     }
-    for (int j = 0; j < FAMILY_COUNT; j++) {
-        put_fragmentation(metrics, &metrics->families[j]);
+    for (uint32_t j = 0; j < FAMILY_COUNT; j++) {
+        add_section(metrics, SECTION_FRAGMENTATION, j, 0);
     }
-}
-
-/* --- what is told of devices and processes --------------------------------------------- */
-
-static void put_device_value(
-    const metrics_t *metrics, const char *name, uint32_t index, uint64_t value)
-{
-    if (value != 0) { /* unknown */
-        put_row(metrics, name, strlen(name), &metrics->levels[index], value);
-    }
-}
-
-static void put_capacities(const metrics_t *metrics)
-{
-    const snapshot_t *snapshot = metrics->snapshot;
-    put_head(
-        metrics,
-        &(head_t){
-            "rmm_device_", "capacity_bytes", "gauge", "bytes", "Memory of a GPU", ""});
-    for (uint32_t i = 0; i < snapshot->device_count; i++) {
-        put_device_value(
-            metrics, "rmm_device_capacity_bytes", i,
-            snapshot->devices[i].capacity_bytes);
-    }
-    put_head(
-        metrics,
-        &(head_t){
-            "rmm_device_", "driver_free_bytes", "gauge", "bytes",
-            "The driver's last answer to a program that asked what is free", ""});
-    for (uint32_t i = 0; i < snapshot->device_count; i++) {
-        put_device_value(
-            metrics, "rmm_device_driver_free_bytes", i,
-            snapshot->devices[i].figures.device_free_bytes);
-    }
-}
-
-static void put_device_infos(const metrics_t *metrics)
-{
-    put_head(
-        metrics, &(head_t){"rmm_", "device", "info", "", "What is known of a GPU", ""});
-    for (uint32_t i = 0; i < metrics->snapshot->device_count; i++) {
-        const snapshot_device_t *device = &metrics->snapshot->devices[i];
-        if (device->device != DEVICE_HOST) {
-            text_puts(metrics->text, "rmm_device_info");
-            put_device_labels(metrics->text, device);
-            put_label(metrics->text, ",pci_bus_id=", device->pci_bus_id);
-            put_label(metrics->text, ",name=", device->model);
-            text_puts(metrics->text, "} 1\n");
+    for (uint32_t i = 0; i < metrics->held->extra_stats.count; i++) {
+        if (metrics->held->extra_stats.items[i].of_resources) {
+            add_section(metrics, SECTION_EXTRA, FAMILY_RESOURCE, i);
+        } else {
+            add_section(metrics, SECTION_EXTRA, FAMILY_DEVICE, i);
+            add_section(metrics, SECTION_EXTRA, FAMILY_PROCESS, i);
         }
     }
 }
 
-/* A process that cannot be read is 0, and has no other series: old is never shown as 0. */
-static void put_up(const metrics_t *metrics)
+/* --- pieces --------------------------------------------------------------------------- */
+
+static void put_row(
+    const metrics_t *metrics, const section_t *section, const level_t *level,
+    const name_t *name)
 {
-    char uid[16];
-    put_head(
-        metrics, &(head_t){
-                     "rmm_process_", "up", "gauge", "",
-                     "1: its figures are read; 0: they cannot be read", ""});
-    for (uint32_t i = 0; i < metrics->snapshot->process_count; i++) {
-        const snapshot_process_t *process = &metrics->snapshot->processes[i];
-        if (process->is_live || !process->is_readable) {
-            (void)snprintf(uid, sizeof(uid), "%u", (unsigned)process->uid);
-            put_label(metrics->text, "rmm_process_up{pid=", process->name);
-            put_label(metrics->text, ",comm=", process->comm);
-            put_label(metrics->text, ",uid=", uid);
-            text_puts(metrics->text, process->is_readable ? "} 1\n" : "} 0\n");
+    uint64_t value = value_of(metrics, section, level);
+    if (value == FIGURE_UNKNOWN) {
+        return;
+    }
+    uint32_t digits = value_bytes(section->kind, value);
+    size_t before = name->length + level->labels_length;
+    char *to = text_reserve(metrics->text, before + digits + 1);
+    if (to == NULL) {
+        return;
+    }
+    memcpy(to, name->bytes, name->length);
+    memcpy(
+        to + name->length, metrics->labels.data + level->labels, level->labels_length);
+    write_value(section->kind, value, digits, to + before);
+    to[before + digits] = '\n';
+    metrics->text->length += before + digits + 1;
+}
+
+static uint32_t row_count(const metrics_t *metrics, const section_t *section)
+{
+    return 1 + metrics->families[section->family].count;
+}
+
+static void begin_next(const metrics_t *metrics, cursor_t *cursor)
+{
+    cursor->begins += metrics->sections[cursor->section].bytes;
+    cursor->at = cursor->begins;
+    cursor->row = 0;
+    cursor->section++;
+}
+
+/* Put rows of one section from the cursor on until the text has `enough` bytes. The cursor is
+ * where the last of them begins, or the next section. */
+static void put_rows(metrics_t *metrics, size_t enough)
+{
+    cursor_t *cursor = &metrics->cursor;
+    const section_t *section = &metrics->sections[cursor->section];
+    const level_t *levels = &metrics->levels[metrics->families[section->family].first];
+    const name_t name = name_of(metrics, section);
+    text_t *text = metrics->text;
+    uint32_t rows = row_count(metrics, section);
+    for (;;) {
+        size_t before = text->length;
+        if (cursor->row == 0) {
+            put_section_head(metrics, section);
+        } else {
+            put_row(metrics, section, &levels[cursor->row - 1], &name);
+        }
+        if (text->length >= enough || text->failed != TEXT_GOOD) {
+            return;
+        }
+        cursor->at += text->length - before;
+        if (++cursor->row == rows) {
+            begin_next(metrics, cursor);
+            return;
         }
     }
 }
 
-/* --- the daemon ------------------------------------------------------------------------ */
-
-static void name_user(const shares_t *shares, uint32_t index, char name[16])
+static cursor_t first_row(const metrics_t *metrics)
 {
-    if (index == SHARES_USERS_MAX - 1) {
-        (void)snprintf(name, 16, "others");
-    } else {
-        (void)snprintf(name, 16, "%u", (unsigned)shares->users[index].uid);
+    const uint64_t begins = metrics->before.length;
+    return (cursor_t){.begins = begins, .at = begins};
+}
+
+/* To the row that contains position `at` of the text. */
+static void seek(metrics_t *metrics, uint64_t at)
+{
+    cursor_t *cursor = &metrics->cursor;
+    if (at < cursor->at) {
+        *cursor = first_row(metrics);
+    }
+    while (cursor->section < metrics->section_count &&
+           at >= cursor->begins + metrics->sections[cursor->section].bytes) {
+        begin_next(metrics, cursor);
+    }
+    if (cursor->section == metrics->section_count) {
+        return;
+    }
+    const section_t *section = &metrics->sections[cursor->section];
+    const level_t *levels = &metrics->levels[metrics->families[section->family].first];
+    const size_t name_length = name_of(metrics, section).length;
+    for (;;) {
+        size_t bytes =
+            cursor->row == 0
+                ? section->head_bytes
+                : row_bytes(metrics, section, &levels[cursor->row - 1], name_length);
+        if (at < cursor->at + bytes) {
+            return;
+        }
+        cursor->at += bytes;
+        cursor->row++;
     }
 }
 
-static void add_left_out(shares_t *sum, const shares_t *shares)
+/* The part of `from` from position `at` on, at most `bytes`. */
+static void put_part(const text_t *from, size_t at, size_t bytes, text_t *text)
 {
-    for (uint32_t i = 0; i < shares->count; i++) {
-        if (shares->users[i].refused > 0) {
-            shares_refuse(sum, shares->users[i].uid, shares->users[i].refused);
+    size_t left = from->length - at;
+    text_append(text, from->data + at, left < bytes ? left : bytes);
+}
+
+static size_t
+put_piece(text_source_t *source, size_t offset, size_t bytes, text_t *text)
+{
+    metrics_t *metrics = (metrics_t *)source;
+    const size_t first = metrics->before.length;
+    const size_t last = first + metrics->section_bytes;
+    size_t begins = offset;
+    metrics->text = text;
+    (void)text_reserve(text, bytes + TEXT_ROW_BYTES_MAX);
+    if (offset < first) {
+        put_part(&metrics->before, offset, bytes, text);
+    }
+    if (offset < last && offset + bytes > first) {
+        seek(metrics, offset > first ? offset : first);
+        begins = offset > first ? metrics->cursor.at : offset;
+        while (text->failed == TEXT_GOOD && begins + text->length < offset + bytes &&
+               metrics->cursor.section < metrics->section_count) {
+            put_rows(metrics, offset + bytes - begins);
         }
     }
-}
-
-static void put_over_budget(metrics_t *metrics)
-{
-    char uid[16];
-    add_left_out(&metrics->left_out, &metrics->snapshot->location_shares);
-    add_left_out(&metrics->left_out, &metrics->snapshot->resource_shares);
-    add_left_out(&metrics->left_out, &metrics->snapshot->extra_stats.shares);
-    put_head(
-        metrics, &(head_t){
-                     "rmm_", "over_budget", "gauge", "",
-                     "Devices of processes and resources of a user that are left "
-                     "out here",
-                     ""});
-    for (uint32_t i = 0; i < metrics->left_out.count; i++) {
-        name_user(&metrics->left_out, i, uid);
-        put_label(metrics->text, "rmm_over_budget{uid=", uid);
-        text_puts(metrics->text, "} ");
-        render_value(metrics->text, metrics->left_out.users[i].refused);
+    if (text->failed == TEXT_GOOD && begins + text->length < offset + bytes) {
+        size_t at = begins + text->length;
+        put_part(&metrics->after, at - last, offset + bytes - at, text);
     }
+    return begins;
 }
 
-static void put_refusals(const metrics_t *metrics, budget_t *budget)
+/* --- all ------------------------------------------------------------------------------ */
+
+static void free_metrics(text_source_t *source)
 {
-    budget_user_t user;
-    char uid[16];
-    put_head(
-        metrics, &(head_t){
-                     "rmm_", "refused", "counter", "",
-                     "What the daemon refused a user, as in daemon/over_budget", ""});
-    for (uint32_t i = 0; budget_user_at(budget, i, &user); i++) {
-        (void)snprintf(
-            uid, sizeof(uid), user.uid == BUDGET_OTHERS ? "others" : "%u",
-            (unsigned)user.uid);
-        if (!hiding_shows(
-                &metrics->snapshot->hiding, user.uid, metrics->text->uid,
-                metrics->text->is_member)) {
-            continue;
-        }
-        for (budget_kind_t kind = 0; kind < BUDGET_KIND_COUNT; kind++) {
-            if (user.refused[kind] > 0) {
-                put_label(metrics->text, "rmm_refused_total{uid=", uid);
-                put_label(metrics->text, ",kind=", budget_kind_name(kind));
-                text_puts(metrics->text, "} ");
-                render_value(metrics->text, user.refused[kind]);
-            }
+    metrics_t *metrics = (metrics_t *)source;
+    text_fini(&metrics->before);
+    text_fini(&metrics->after);
+    text_give_scratch(&metrics->labels, metrics->scratch_bytes);
+    text_fini(&metrics->labels);
+    snapshot_release(metrics->held);
+    free(metrics->levels);
+    free(metrics);
+}
+
+static text_failure_t failure_of(const metrics_t *metrics)
+{
+    const text_t *parts[] = {&metrics->labels, &metrics->before, &metrics->after};
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        if (parts[i]->failed != TEXT_GOOD) {
+            return parts[i]->failed;
         }
     }
+    return TEXT_GOOD;
 }
 
-static void put_single(const metrics_t *metrics, const head_t *head, uint64_t value)
+static void begin_text(text_t *part, const text_t *text)
 {
-    put_head(metrics, head);
-    text_puts(metrics->text, head->prefix);
-    text_puts(metrics->text, head->name);
-    text_puts(metrics->text, strcmp(head->type, "counter") == 0 ? "_total " : " ");
-    render_value(metrics->text, value);
+    text_init(part);
+    text_charge(part, text->budget, text->uid);
+    part->is_member = text->is_member;
 }
 
-static void put_daemon(const metrics_t *metrics)
-{
-    const snapshot_t *snapshot = metrics->snapshot;
-    put_single(
-        metrics,
-        &(head_t){
-            "rmm_daemon_", "segments", "gauge", "",
-            "Segments of live programs that are shown", ""},
-        snapshot->segments);
-    put_single(
-        metrics,
-        &(head_t){
-            "rmm_daemon_", "segments_rejected", "counter", "",
-            "Segments that were refused; the daemon's log says why", ""},
-        snapshot->segments_rejected);
-    put_single(
-        metrics,
-        &(head_t){
-            "rmm_daemon_", "start_time_seconds", "gauge", "seconds",
-            "When the daemon was started, since 1970", ""},
-        snapshot->start_seconds);
-}
-
-/* --- all -------------------------------------------------------------------------------- */
-
-static void put_all(metrics_t *metrics, budget_t *budget)
+static void measure(metrics_t *metrics, budget_t *budget)
 {
     for (uint32_t i = 0; i < shown_stat_count; i++) {
         metric_name(shown_stats[i].name, metrics->names[i]);
     }
-    add_levels(metrics);
-    share_bytes(metrics);
-    put_device_infos(metrics);
-    put_capacities(metrics);
-    put_levels(metrics);
-    put_extras(metrics);
-    put_up(metrics);
-    put_over_budget(metrics);
-    put_refusals(metrics, budget);
-    put_daemon(metrics);
-    if (metrics->format == METRICS_OPENMETRICS) {
-        text_puts(metrics->text, "# EOF\n");
-    }
-    if (metrics->labels.failed != TEXT_GOOD) {
-        metrics->text->failed = metrics->labels.failed;
-    }
+    metrics_add_levels(metrics);
+    metrics_share_bytes(metrics);
+    metrics->text = &metrics->before;
+    metrics_put_before(metrics);
+    add_sections(metrics);
+    metrics->text = &metrics->after;
+    metrics_put_after(metrics, budget);
+    metrics->snapshot = NULL; /* it may be a copy that ends with the open */
+    metrics->cursor = first_row(metrics);
 }
 
-static void render_with_levels(metrics_t *metrics, size_t bytes, budget_t *budget)
+/* NULL: no memory. The snapshot is charged, too: the text keeps it. */
+static metrics_t *make_metrics(const snapshot_t *snapshot, const text_t *text)
 {
-    metrics->levels = malloc(bytes);
-    if (metrics->levels == NULL) {
-        metrics->text->failed = TEXT_NO_MEMORY;
-        return;
+    metrics_t *metrics = calloc(1, sizeof(*metrics));
+    if (metrics == NULL) {
+        return NULL;
     }
-    text_init(&metrics->labels);
-    text_charge(&metrics->labels, metrics->text->budget, metrics->text->uid);
-    put_all(metrics, budget);
-    text_fini(&metrics->labels);
-    free(metrics->levels);
+    size_t levels = snapshot->device_count + (size_t)snapshot->location_count +
+                    snapshot->resource_count;
+    size_t bytes =
+        sizeof(*metrics) + levels * sizeof(level_t) + snapshot_bytes(snapshot->whole);
+    metrics->source = (text_source_t){put_piece, free_metrics};
+    metrics->snapshot = snapshot;
+    metrics->held = snapshot_retain(snapshot->whole);
+    begin_text(&metrics->labels, text);
+    begin_text(&metrics->before, text);
+    begin_text(&metrics->after, text);
+    if (text_take_scratch(&metrics->labels, bytes)) {
+        metrics->scratch_bytes = bytes;
+        metrics->levels = malloc(levels * sizeof(level_t));
+        if (metrics->levels == NULL) {
+            metrics->labels.failed = TEXT_NO_MEMORY;
+        }
+    }
+    return metrics;
 }
 
 void render_metrics(
     const snapshot_t *snapshot, budget_t *budget, metrics_format_t format, text_t *text)
 {
-    size_t levels =
-        snapshot->device_count + snapshot->location_count + snapshot->resource_count;
-    size_t bytes = levels * sizeof(level_t) + sizeof(metrics_t);
-    if (!text_take_scratch(text, bytes)) {
-        return;
-    }
-    metrics_t *metrics = calloc(1, sizeof(*metrics));
+    metrics_t *metrics = make_metrics(snapshot, text);
     if (metrics == NULL) {
         text->failed = TEXT_NO_MEMORY;
-    } else {
-        metrics->snapshot = snapshot;
-        metrics->text = text;
-        metrics->format = format;
-        render_with_levels(metrics, levels * sizeof(level_t), budget);
+        return;
     }
-    free(metrics);
-    text_give_scratch(text, bytes);
+    metrics->format = format;
+    if (metrics->levels != NULL) {
+        measure(metrics, budget);
+    }
+    text->failed = failure_of(metrics);
+    if (text->failed != TEXT_GOOD) {
+        free_metrics(&metrics->source);
+        return;
+    }
+    text_trim(&metrics->labels);
+    text_trim(&metrics->before);
+    text_trim(&metrics->after);
+    text->source = &metrics->source;
+    text->length =
+        metrics->before.length + metrics->section_bytes + metrics->after.length;
 }

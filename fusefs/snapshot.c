@@ -44,9 +44,26 @@ grow(snapshot_t *snapshot, void *items, uint32_t count, uint32_t *room, size_t b
                               &(snapshot)->items[(snapshot)->count++], 0,              \
                               sizeof((snapshot)->items[0])))
 
-void snapshot_free(snapshot_t *snapshot)
+size_t snapshot_bytes(const snapshot_t *snapshot)
 {
-    if (snapshot != NULL) {
+    return sizeof(*snapshot) + snapshot->device_count * sizeof(snapshot->devices[0]) +
+           snapshot->process_room * sizeof(snapshot->processes[0]) +
+           snapshot->location_room * sizeof(snapshot->locations[0]) +
+           snapshot->resource_room * sizeof(snapshot->resources[0]) +
+           snapshot->extra_stats.value_count * sizeof(extra_value_t);
+}
+
+snapshot_t *snapshot_retain(snapshot_t *snapshot)
+{
+    atomic_fetch_add_explicit(&snapshot->references, 1, memory_order_relaxed);
+    return snapshot;
+}
+
+void snapshot_release(snapshot_t *snapshot)
+{
+    /* acquire-release: what the others read of it is over before it is freed */
+    if (snapshot != NULL && atomic_fetch_sub_explicit(
+                                &snapshot->references, 1, memory_order_acq_rel) == 1) {
         free(snapshot->devices);
         free(snapshot->processes);
         free(snapshot->locations);
@@ -93,6 +110,8 @@ snapshot_t *snapshot_begin(const model_t *model, memory_t *memory)
         free(snapshot);
         return NULL;
     }
+    snapshot->whole = snapshot;
+    atomic_init(&snapshot->references, 1);
     snapshot->device_count = model->gpu_count + 1;
     for (uint32_t i = 0; i < model->gpu_count; i++) {
         name_device(&snapshot->devices[i], &model->gpus[i], i);

@@ -20,6 +20,8 @@
 #ifndef RMM_FUSEFS_SNAPSHOT_H
 #define RMM_FUSEFS_SNAPSHOT_H
 
+#include <stdatomic.h>
+
 #include "allowances.h"
 #include "extra_stats.h"
 #include "figures.h"
@@ -86,7 +88,8 @@ typedef struct snapshot {
     bool failed;                       /* there was no memory for all of it */
     uint64_t begun_ns;                 /* CLOCK_MONOTONIC */
     uint64_t useful_ns;                /* how long others may use it */
-    uint32_t references;               /* of snapshots.c, under its lock; last here */
+    struct snapshot *whole; /* this one, also in a copy without what is hidden */
+    atomic_uint references; /* last here: not in copies */
 } snapshot_t;
 
 /* NULL: no memory. `memory`: asked for the snapshot's. Model lock held, shared is enough, here and
@@ -94,6 +97,11 @@ typedef struct snapshot {
 snapshot_t *snapshot_begin(const model_t *model, memory_t *memory);
 /* The next piece. False: it was the last one, or the snapshot has failed. */
 bool snapshot_continue(snapshot_t *snapshot, model_t *model);
-void snapshot_free(snapshot_t *snapshot);
+/* Its memory. */
+size_t snapshot_bytes(const snapshot_t *snapshot);
+
+/* The caller of snapshot_begin() has the first reference; NULL is taken. */
+snapshot_t *snapshot_retain(snapshot_t *snapshot);
+void snapshot_release(snapshot_t *snapshot);
 
 #endif /* RMM_FUSEFS_SNAPSHOT_H */

@@ -12,17 +12,9 @@ void snapshots_init(snapshots_t *snapshots)
     snapshots->latest = NULL;
 }
 
-/* Under the lock. */
-static void drop(snapshot_t *snapshot)
-{
-    if (snapshot != NULL && --snapshot->references == 0) {
-        snapshot_free(snapshot);
-    }
-}
-
 void snapshots_fini(snapshots_t *snapshots)
 {
-    drop(snapshots->latest);
+    snapshot_release(snapshots->latest);
     pthread_mutex_destroy(&snapshots->lock);
 }
 
@@ -53,7 +45,7 @@ static snapshot_t *read_snapshot(watch_t *watch)
     }
     watch_end(watch);
     if (snapshot != NULL && snapshot->failed) {
-        snapshot_free(snapshot);
+        snapshot_release(snapshot);
         return NULL;
     }
     if (snapshot != NULL) {
@@ -68,25 +60,15 @@ snapshot_t *snapshots_take(snapshots_t *snapshots, watch_t *watch)
 {
     pthread_mutex_lock(&snapshots->lock);
     if (!is_useful(snapshots->latest)) {
-        drop(snapshots->latest);
+        snapshot_release(snapshots->latest);
         snapshots->latest = read_snapshot(watch);
-        if (snapshots->latest != NULL) {
-            snapshots->latest->references = 1;
-        }
     }
     snapshot_t *snapshot = snapshots->latest;
     if (snapshot != NULL) {
-        snapshot->references++;
+        (void)snapshot_retain(snapshot);
     }
     pthread_mutex_unlock(&snapshots->lock);
     return snapshot;
-}
-
-void snapshots_give(snapshots_t *snapshots, snapshot_t *snapshot)
-{
-    pthread_mutex_lock(&snapshots->lock);
-    drop(snapshot);
-    pthread_mutex_unlock(&snapshots->lock);
 }
 
 void snapshots_expire(snapshots_t *snapshots)
@@ -95,7 +77,7 @@ void snapshots_expire(snapshots_t *snapshots)
         return; /* a new one is being read */
     }
     if (!is_useful(snapshots->latest)) {
-        drop(snapshots->latest);
+        snapshot_release(snapshots->latest);
         snapshots->latest = NULL;
     }
     pthread_mutex_unlock(&snapshots->lock);

@@ -28,9 +28,8 @@ typedef struct snapshots {
 void snapshots_init(snapshots_t *snapshots);
 void snapshots_fini(snapshots_t *snapshots);
 
-/* NULL: no memory. The caller gives it back. */
+/* NULL: no memory. The caller releases it. */
 snapshot_t *snapshots_take(snapshots_t *snapshots, watch_t *watch);
-void snapshots_give(snapshots_t *snapshots, snapshot_t *snapshot);
 
 /* Free the latest one if it is too old to be used again. */
 void snapshots_expire(snapshots_t *snapshots);

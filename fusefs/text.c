@@ -62,8 +62,17 @@ void text_charge(text_t *text, budget_t *budget, uid_t uid)
     text->uid = uid;
 }
 
+static void drop_source(text_t *text)
+{
+    if (text->source != NULL) {
+        text->source->free(text->source);
+        text->source = NULL;
+    }
+}
+
 void text_fini(text_t *text)
 {
+    drop_source(text);
     if (text->data != text->small) {
         free(text->data);
         text_give_scratch(text, text->charged);
@@ -88,6 +97,7 @@ int text_error(const text_t *text)
 
 void text_clear(text_t *text)
 {
+    drop_source(text);
     text->length = 0;
     text->failed = TEXT_GOOD;
     text->row = 0;
@@ -141,7 +151,7 @@ static bool make_room(text_t *text, size_t more)
 
 void text_trim(text_t *text)
 {
-    if (text->data == text->small) {
+    if (text->data == text->small || text->source != NULL) {
         return;
     }
     if (text->length > sizeof(text->small)) {
@@ -187,6 +197,21 @@ void text_end_rows(text_t *text)
             text->rows_left_out);
         text->rows_left_out = 0;
     }
+}
+
+/* --- parts ---------------------------------------------------------------------------- */
+
+const char *text_part(text_t *text, size_t offset, size_t *bytes, text_t *piece)
+{
+    size_t at = offset < text->length ? offset : text->length;
+    size_t left = text->length - at;
+    *bytes = left < *bytes ? left : *bytes;
+    if (text->source == NULL) {
+        return text->data + at;
+    }
+    text_clear(piece);
+    size_t begins = text->source->put(text->source, at, *bytes, piece);
+    return piece->failed == TEXT_GOOD ? piece->data + (at - begins) : NULL;
 }
 
 /* --- content -------------------------------------------------------------------------- */

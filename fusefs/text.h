@@ -10,6 +10,9 @@
  * one that passes the limit is taken back, and so is each one after it; text_end_rows()
  * says how many were. A text of other make that passes the limit fails.
  *
+ * A long text can have a source instead of bytes: then it is made piece by piece as it is read,
+ * and takes no memory of its own length.
+ *
  * The memory of a text can be charged to a user (budget.h): then it also fails where that
  * user has too much.
  */
@@ -35,6 +38,17 @@ typedef enum text_failure {
     TEXT_OVER_BUDGET
 } text_failure_t;
 
+struct text;
+
+/* Makes pieces of a text that is not stored, from what it was made of. */
+typedef struct text_source {
+    /* Append at least `bytes` from `offset` on, as far as there are, to an empty text, which may
+     * begin earlier: at the position that is returned. */
+    size_t (*put)(
+        struct text_source *source, size_t offset, size_t bytes, struct text *text);
+    void (*free)(struct text_source *source);
+} text_source_t;
+
 typedef struct text {
     char *data; /* not NUL-terminated */
     size_t length, capacity, limit;
@@ -45,6 +59,8 @@ typedef struct text {
     uid_t uid;        /* of the reader, who is charged */
     bool is_member;   /* the reader is of the group of hiding.h */
     size_t charged;
+    text_source_t
+        *source; /* not NULL: `length` bytes come from it, and none are in `data` */
     char small[TEXT_SMALL_BYTES];
 } text_t;
 
@@ -81,6 +97,13 @@ void text_end_rows(text_t *text);
 
 /* What `from` has goes to `to`; `from` is empty then. */
 void text_move(text_t *to, text_t *from);
+
+/*
+ * What stands at `offset`, at most *bytes of it, which becomes how many there are. If the text has
+ * a source, they are made in `piece`, which is charged as the text is. NULL: no memory, or over
+ * budget; `piece` has failed.
+ */
+const char *text_part(text_t *text, size_t offset, size_t *bytes, text_t *piece);
 
 /* Room for so many bytes at the end, for the caller to fill and add to length; NULL: failed. */
 char *text_reserve(text_t *text, size_t bytes);

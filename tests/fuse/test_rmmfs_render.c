@@ -5,6 +5,7 @@
 #include "model_fixture.h"
 
 #include <errno.h>
+#include <inttypes.h>
 
 #include "dirs.h"
 #include "harness/runtime.h"
@@ -15,7 +16,7 @@
 
 typedef struct texts {
     fixture_t fixture;
-    text_t text;
+    text_t text, piece;
     char string[16384];
 } texts_t;
 
@@ -25,17 +26,29 @@ static texts_t *open_texts(void)
     assert_non_null(texts);
     fixture_open(&texts->fixture);
     text_init(&texts->text);
+    text_init(&texts->piece);
     return texts;
 }
 
 static void end_texts(texts_t *texts)
 {
     text_fini(&texts->text);
+    text_fini(&texts->piece);
     fixture_close(&texts->fixture);
     free(texts);
 }
 
-static const char *read_path(texts_t *texts, const char *path)
+/* What stands at `offset`, all of it. */
+static const char *part_of(texts_t *texts, size_t offset, size_t bytes)
+{
+    size_t length = bytes;
+    const char *part = text_part(&texts->text, offset, &length, &texts->piece);
+    assert_non_null(part);
+    assert_int_equal(length, bytes);
+    return part;
+}
+
+static void render_path(texts_t *texts, const char *path)
 {
     char copy[256], *rest = copy, *name;
     node_t node = tree_root;
@@ -46,8 +59,13 @@ static const char *read_path(texts_t *texts, const char *path)
         }
     }
     assert_int_equal(render_file(&texts->fixture.model, node, &texts->text), 0);
+}
+
+static const char *read_path(texts_t *texts, const char *path)
+{
+    render_path(texts, path);
     assert_true(texts->text.length < sizeof(texts->string));
-    memcpy(texts->string, texts->text.data, texts->text.length);
+    memcpy(texts->string, part_of(texts, 0, texts->text.length), texts->text.length);
     texts->string[texts->text.length] = '\0';
     return texts->string;
 }
@@ -88,7 +106,7 @@ static void render_one(const char *name, node_t node, void *arg)
             fail_msg("%s cannot be rendered", name);
         }
         assert_true(text->length > 0);
-        assert_int_equal(text->data[text->length - 1], '\n');
+        assert_int_equal(*part_of(all->texts, text->length - 1, 1), '\n');
         all->files++;
     }
 }
@@ -360,6 +378,76 @@ static void leaks_are_rows_by_age_and_then_their_files(void **state)
     runtime_close(&runtime);
 }
 
+/* Figures with 1 to 18 digits. */
+static void add_processes(fixture_t *fixture)
+{
+    uint64_t value = 1;
+    for (int i = 0; i < 18; i++) {
+        rmm_segment_location_t *location = fixture_location(fixture, 0);
+        location->current_bytes = i % 2 == 0 ? value : value - 1;
+        location->total_bytes = value + 7;
+        (void)fixture_process(fixture, 100 + i);
+        value *= 10;
+    }
+}
+
+/* In an order of its own, at lengths from 1 to several sections. */
+static void pieces_are_of_one_text(texts_t *texts, const char *path)
+{
+    render_path(texts, path);
+    size_t bytes = texts->text.length;
+    char *whole = malloc(bytes);
+    assert_non_null(whole);
+    memcpy(whole, part_of(texts, 0, bytes), bytes);
+    for (size_t i = 0; i < 3000; i++) {
+        size_t at = i * 7919 % bytes, length = 1 + i * i % 5000;
+        length = length < bytes - at ? length : bytes - at;
+        assert_memory_equal(part_of(texts, at, length), whole + at, length);
+    }
+    for (size_t at = 0; at < bytes; at++) { /* as a reader goes through it */
+        assert_int_equal(*part_of(texts, at, 1), whole[at]);
+    }
+    size_t length = 100;
+    assert_non_null(text_part(&texts->text, bytes, &length, &texts->piece));
+    assert_int_equal(length, 0);
+    free(whole);
+}
+
+static void metrics_are_the_same_text_in_pieces_of_any_length(void **state)
+{
+    texts_t *texts = open_texts();
+    pieces_are_of_one_text(texts, "metrics");
+    add_processes(&texts->fixture);
+    pieces_are_of_one_text(texts, "metrics");
+    pieces_are_of_one_text(texts, "metrics.om");
+    texts->fixture.model.hiding.level = HIDING_INVISIBLE;
+    pieces_are_of_one_text(texts, "rmm.prom");
+    end_texts(texts);
+}
+
+static void metrics_show_each_figure_in_decimal(void **state)
+{
+    texts_t *texts = open_texts();
+    uint64_t value = 1;
+    add_processes(&texts->fixture);
+    render_path(texts, "metrics");
+    char *whole = strndup(part_of(texts, 0, texts->text.length), texts->text.length);
+    for (int i = 0; i < 18; i++, value *= 10) {
+        char row[64];
+        const char *found = whole;
+        snprintf(row, sizeof(row), "pid=\"%d\"", 100 + i);
+        while ((found = strstr(found, "\nrmm_process_current_bytes{")) != NULL &&
+               strstr(found, row) > strchr(found + 1, '\n')) {
+            found++;
+        }
+        assert_non_null(found);
+        snprintf(row, sizeof(row), "} %" PRIu64 "\n", i % 2 == 0 ? value : value - 1);
+        assert_memory_equal(strchr(found, '}'), row, strlen(row));
+    }
+    free(whole);
+    end_texts(texts);
+}
+
 static void a_text_grows_as_it_is_written(void **state)
 {
     text_t text;
@@ -388,6 +476,8 @@ int main(void)
         cmocka_unit_test(strings_of_programs_cannot_break_a_line),
         cmocka_unit_test(a_process_that_cannot_be_read_says_so_and_nothing_else),
         cmocka_unit_test(leaks_are_rows_by_age_and_then_their_files),
+        cmocka_unit_test(metrics_are_the_same_text_in_pieces_of_any_length),
+        cmocka_unit_test(metrics_show_each_figure_in_decimal),
         cmocka_unit_test(a_text_grows_as_it_is_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
