@@ -25,6 +25,14 @@ expect daemon/segments 1
 [ "$(ls "$mnt/proc" | wc -l)" = 1 ] || fail "proc has $(ls "$mnt/proc" | tr '\n' ' ')"
 grep -q "refused: it is another name or a copy of segment" "$log" || fail "no reason in the log"
 
+# Its own name again: it is no copy of itself. Away once more, it is refused once more.
+rejected=$(cat "$mnt/daemon/segments_rejected")
+mv "$name" "$segment"
+expect gpu0/current_bytes 1000
+mv "$segment" "$name"
+expect gpu0/current_bytes 1000
+eventually is daemon/segments_rejected $((rejected + 1))
+
 # Two names for one file, and then the first one goes; a copy; a copy of other content.
 ln "$name" "$run/$uid.bbbb000000000001"
 expect gpu0/current_bytes 1000
