@@ -5,6 +5,8 @@
  */
 #include "unit/inject_fixture.h"
 
+#include <elf.h>
+
 #include "unit/fake/fake_library.h"
 
 enum { BYTES = 4096 };
@@ -126,6 +128,55 @@ CASE(a_variable_of_a_module_that_lies_there_is_not_freed)
     assert_int_equal(total(), 1);
 }
 
+/* As the driver loads it; sections of this name have bytes. */
+static void load_module(const char *section)
+{
+    struct {
+        Elf64_Ehdr head;
+        Elf64_Shdr sections[2]; /* that of names first */
+        char names[64];
+    } cubin = {
+        .head = {
+            .e_shoff = offsetof(__typeof__(cubin), sections),
+            .e_shentsize = sizeof(Elf64_Shdr),
+            .e_shnum = 2}};
+    CUpti_ModuleResourceData module = {
+        .pCubin = (const char *)&cubin, .cubinSize = sizeof(cubin)};
+    const CUpti_ResourceData data = {.resourceDescriptor = &module};
+
+    memcpy(cubin.head.e_ident, ELFMAG, SELFMAG);
+    cubin.head.e_ident[EI_CLASS] = ELFCLASS64;
+    cubin.sections[0].sh_offset = offsetof(__typeof__(cubin), names);
+    cubin.sections[0].sh_size = sizeof(cubin.names);
+    cubin.sections[1].sh_name = 1;
+    cubin.sections[1].sh_size = 4;
+    snprintf(&cubin.names[1], sizeof(cubin.names) - 1, "%s", section);
+    lib.call(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_MODULE_LOADED, &data);
+}
+
+CASE(variables_of_a_module_may_lie_anywhere)
+{
+    static const char *const sections[] = {
+        ".nv.global", ".nv.global.init", ".nv.constant3"};
+
+    start_here();
+    for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++) {
+        take(BASE);
+        give(BASE);
+        load_module(sections[i]);
+        launch(BASE + 8);
+        assert_int_equal(total(), 0);
+    }
+}
+
+CASE(a_module_without_variables_lies_nowhere)
+{
+    start_here();
+    load_module(".nv.info.kernel");
+    launch(BASE + 8);
+    assert_int_equal(total(), 1);
+}
+
 CASE(memory_from_elsewhere_may_lie_anywhere)
 {
     static const CUpti_CallbackId calls[] = {
@@ -244,6 +295,8 @@ int main(void)
         cmocka_unit_test(what_a_pool_takes_from_the_driver_is_not_freed),
         cmocka_unit_test(what_is_mapped_there_is_not_freed),
         cmocka_unit_test(a_variable_of_a_module_that_lies_there_is_not_freed),
+        cmocka_unit_test(variables_of_a_module_may_lie_anywhere),
+        cmocka_unit_test(a_module_without_variables_lies_nowhere),
         cmocka_unit_test(memory_from_elsewhere_may_lie_anywhere),
         cmocka_unit_test(these_calls_are_seen_whatever_the_modes_are),
         cmocka_unit_test(a_second_copy_of_the_library_takes_memory_unseen),

@@ -23,6 +23,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "inject/cubin.h"
 #include "inject/cupti_api.h"
 #include "inject/cupti_blocks.h"
 #include "inject/cupti_foreign.h"
@@ -411,9 +412,27 @@ static void on_driver_call(CUpti_CallbackId call, const CUpti_CallbackData *data
     }
 }
 
-/* A module goes, or a context with all its modules. */
+/* Its variables may lie where a block was freed, and no call need say so: kernels know where they
+ * are. Modules without variables, which most are, take no memory that a program has addresses of. */
+static void on_module(const CUpti_ModuleResourceData *module)
+{
+    /* acquire: as in on_taken() */
+    rmm_diag_engine_t *engine =
+        atomic_load_explicit(&source.remembering, memory_order_acquire);
+
+    if (engine != NULL && (module == NULL || inject_cubin_has_variables(
+                                                 module->pCubin, module->cubinSize))) {
+        rmm__diag_engine_driver_unseen(engine, false);
+    }
+}
+
+/* A module comes or goes, or a context goes with all its modules. */
 static void on_resource(CUpti_CallbackId call, const CUpti_ResourceData *resource)
 {
+    if (call == CUPTI_CBID_RESOURCE_MODULE_LOADED) {
+        on_module(resource->resourceDescriptor);
+        return;
+    }
     if (call == CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING) {
         context_ended = true;
         cupti_guards_context_ends(resource->context);
@@ -654,7 +673,10 @@ void inject_cupti_follow_driver(const inject_library_t *library)
     /* relaxed: no call is seen before it is enabled */
     atomic_store_explicit(&source.has_blocks, true, memory_order_relaxed);
     if (enable_listed(cupti_block_call, true) != CUPTI_SUCCESS ||
-        enable_listed(cupti_foreign_call, true) != CUPTI_SUCCESS) {
+        enable_listed(cupti_foreign_call, true) != CUPTI_SUCCESS ||
+        source.api.enable_callback(
+            1, source.subscriber, CUPTI_CB_DOMAIN_RESOURCE,
+            CUPTI_CBID_RESOURCE_MODULE_LOADED) != CUPTI_SUCCESS) {
         (void)source.api.unsubscribe(source.subscriber);
         atomic_store_explicit(&source.has_blocks, false, memory_order_relaxed);
     }
