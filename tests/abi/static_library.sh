@@ -35,3 +35,40 @@ grep -q "in the program itself" "$work/err" || die "the warning does not name th
 grep -q "librmm-c.so" "$work/err" || die "the warning does not name the library"
 [ "$(warnings "$3" linked linked)" = 0 ] || die "a copy that is loaded, but not used, was reported"
 [ "$(warnings "$3" loaded loaded)" = 0 ] || die "a copy that is linked, but not used, was reported"
+
+# A plugin with the archive stays when it is closed: threads that end call it.
+plugin='#include <rmm/rmm.h>
+RMM_API int use(void);
+int use(void) {
+    void *ptr = NULL;
+    rmm_resource_t *mr = NULL;
+    if (rmm_cuda_resource_create(&mr) != RMM_OK ||
+        rmm_resource_alloc(mr, 1000, 0, RMM_STREAM_PER_THREAD, &ptr) != RMM_OK) return 1;
+    rmm_resource_dealloc(mr, ptr, 1000, 0, RMM_STREAM_PER_THREAD);
+    rmm_resource_release(mr);
+    return 0;
+}'
+host='#include <dlfcn.h>
+#include <pthread.h>
+static pthread_barrier_t at;
+static void *run(void *use) {
+    int failed = ((int (*)(void))use)();
+    pthread_barrier_wait(&at);
+    pthread_barrier_wait(&at);
+    return failed ? use : 0;
+}
+int main(int argc, char **argv) {
+    pthread_t thread;
+    void *failed = 0, *plugin = argc > 1 ? dlopen(argv[1], RTLD_NOW) : 0;
+    if (!plugin || pthread_barrier_init(&at, 0, 2) ||
+        pthread_create(&thread, 0, run, dlsym(plugin, "use"))) return 1;
+    pthread_barrier_wait(&at);
+    dlclose(plugin);
+    pthread_barrier_wait(&at);
+    pthread_join(thread, &failed);
+    return failed != 0;
+}'
+# shellcheck disable=SC2046 # flags are words
+${CC:-cc} -shared -fPIC -x c - -x none -o "$work/plugin.so" $(pkg-config --static --cflags --libs rmm-c) <<<"$plugin"
+${CC:-cc} -x c - -o "$work/host" -pthread -ldl <<<"$host"
+"$work/host" "$work/plugin.so" || die "a thread that used a closed plugin with the archive could not end"

@@ -30,4 +30,5 @@ copies() { # FILE: how many copies there are once the file is loaded too
 [ "$(copies "$work/second/link.so")" = 1 ] || die "loaded by a link to the same file: $(cat "$work/err")"
 [ "$(copies "$work/second/$soname")" = 2 ] || die "loaded by the path of another file: not reported"
 grep -q "$work/first/$soname and .*$work/second/$soname" "$work/err" || die "the files are not named: $(cat "$work/err")"
+RMM_PUBLISH=0 RMM_LOG_LEVEL=off "$work/two_copies" "$work/second/$soname" apart || die "the two files share a default"
 echo "one copy by the soname, two by the paths of two files"
