@@ -287,12 +287,12 @@ RMM_API rmm_resource_t *rmm_device_array_resource(const rmm_device_array_t *arra
     RMM_TYPED_INLINE type *rmm_device_array_##name##_element(                          \
         const rmm_device_array_##name##_t *a, size_t index)                            \
     {                                                                                  \
-        return (type *)rmm_device_array_element(&a->array, index);                     \
+        return RMM_CAST(type *, rmm_device_array_element(&a->array, index));           \
     }                                                                                  \
     RMM_TYPED_INLINE type *rmm_device_array_##name##_data(                             \
         const rmm_device_array_##name##_t *a)                                          \
     {                                                                                  \
-        return (type *)rmm_device_array_data(&a->array);                               \
+        return RMM_CAST(type *, rmm_device_array_data(&a->array));                     \
     }                                                                                  \
     RMM_TYPED_INLINE size_t rmm_device_array_##name##_size(                            \
         const rmm_device_array_##name##_t *a)                                          \

@@ -181,7 +181,7 @@ RMM_API rmm_resource_t *rmm_device_scalar_resource(const rmm_device_scalar_t *sc
     RMM_TYPED_INLINE type *rmm_device_scalar_##name##_data(                            \
         const rmm_device_scalar_##name##_t *s)                                         \
     {                                                                                  \
-        return (type *)rmm_device_scalar_data(&s->scalar);                             \
+        return RMM_CAST(type *, rmm_device_scalar_data(&s->scalar));                   \
     }                                                                                  \
     struct rmm_device_scalar_##name /* takes the semicolon */
 

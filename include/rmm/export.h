@@ -2,7 +2,7 @@
 /**
  * @file rmm/export.h
  *
- * Marks what the shared library exports and which results must be looked at.
+ * Marks what the shared library exports and which results must be looked at; casts.
  */
 #ifndef RMM_EXPORT_H
 #define RMM_EXPORT_H
@@ -13,6 +13,13 @@
 #else
 #define RMM_API
 #define RMM_NODISCARD
+#endif
+
+/* For macros and inline functions: programs of C++ compile them with -Wold-style-cast. */
+#ifdef __cplusplus
+#define RMM_CAST(type, value) static_cast<type>(value)
+#else
+#define RMM_CAST(type, value) ((type)(value))
 #endif
 
 #endif /* RMM_EXPORT_H */

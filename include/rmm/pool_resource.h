@@ -59,14 +59,14 @@ extern "C" {
 #endif
 
 /** Map physical memory of the current device into one range of addresses; no upstream. */
-#define RMM_POOL_VIRTUAL ((uint64_t)1 << 0)
+#define RMM_POOL_VIRTUAL (RMM_CAST(uint64_t, 1) << 0)
 
 /**
  * With RMM_POOL_VIRTUAL: every device that can access the memory of the pool's device may
  * use the pool's memory. cudaDeviceEnablePeerAccess() alone does not make mapped memory
  * accessible, as it does for memory of cudaMalloc().
  */
-#define RMM_POOL_PEER_ACCESS ((uint64_t)1 << 1)
+#define RMM_POOL_PEER_ACCESS (RMM_CAST(uint64_t, 1) << 1)
 
 /** Zero in any field means its default. */
 typedef struct rmm_pool_options {

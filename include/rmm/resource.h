@@ -47,9 +47,9 @@ extern "C" {
 typedef struct rmm_resource rmm_resource_t;
 
 /** The alignment that `align` 0 means. Every resource aligns its blocks to at least this. */
-#define RMM_ALIGN_DEFAULT ((size_t)256)
+#define RMM_ALIGN_DEFAULT RMM_CAST(size_t, 256)
 /** The largest alignment that a request may have. */
-#define RMM_ALIGN_MAX ((size_t)2 * 1024 * 1024)
+#define RMM_ALIGN_MAX RMM_CAST(size_t, 2 * 1024 * 1024)
 
 /** rmm_resource_properties() */
 #define RMM_DEVICE_ACCESSIBLE 0x1u

@@ -47,7 +47,7 @@ typedef struct rmm_statistics_options {
 /** The signed number of current_bytes or current_count of a scope: allocated less freed. */
 static inline int64_t rmm_stats_difference(uint64_t figure)
 {
-    return (int64_t)figure;
+    return RMM_CAST(int64_t, figure);
 }
 
 /**

@@ -33,10 +33,15 @@ extern "C" {
 
 typedef struct CUstream_st *rmm_stream_t;
 
+#ifdef __cplusplus
+#define RMM_STREAM_OF_NUMBER(number) reinterpret_cast<rmm_stream_t>(number)
+#else
+#define RMM_STREAM_OF_NUMBER(number) ((rmm_stream_t)(number))
+#endif
 /** The legacy default stream; NULL means the same. */
-#define RMM_STREAM_LEGACY ((rmm_stream_t)0x1)
+#define RMM_STREAM_LEGACY RMM_STREAM_OF_NUMBER(0x1)
 /** The calling thread's own default stream. */
-#define RMM_STREAM_PER_THREAD ((rmm_stream_t)0x2)
+#define RMM_STREAM_PER_THREAD RMM_STREAM_OF_NUMBER(0x2)
 
 /**
  * The default stream of the including file. Use this instead of NULL. In a file compiled
@@ -66,7 +71,7 @@ typedef struct CUstream_st *rmm_stream_t;
 /** True for NULL and RMM_STREAM_LEGACY. */
 static inline bool rmm_stream_is_default(rmm_stream_t stream)
 {
-    return stream == (rmm_stream_t)0 || stream == RMM_STREAM_LEGACY;
+    return stream == RMM_STREAM_OF_NUMBER(0) || stream == RMM_STREAM_LEGACY;
 }
 
 /** True for RMM_STREAM_PER_THREAD. */

@@ -25,7 +25,7 @@ extern "C" {
 #endif
 
 /** The usual number of streams in a pool, RMM's default. */
-#define RMM_STREAM_POOL_DEFAULT_COUNT ((size_t)16)
+#define RMM_STREAM_POOL_DEFAULT_COUNT RMM_CAST(size_t, 16)
 
 typedef struct rmm_stream_pool rmm_stream_pool_t;
 

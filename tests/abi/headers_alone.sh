@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # usage: headers_alone.sh INCLUDE_FOLDER [INCLUDE_FOLDER_OF_CUDA...]
-# Every public header compiles by itself, twice in one file, as strict C11 and as C++17,
-# with no other include folder: so it needs no CUDA header. Those for CCCL and Thrust compile with
+# Every public header compiles by itself, twice in one file, as strict C11 and as C++17 without
+# casts of C, with no other include folder: so it needs no CUDA header. Those for CCCL and Thrust compile with
 # the include folders of CUDA, where they are given.
 set -euo pipefail
 cd "$1"
@@ -15,7 +15,7 @@ while read -r header; do
     # shellcheck disable=SC2086
     ${CC:-cc} -std=c11 $warnings -Wstrict-prototypes -I. -fsyntax-only -x c - <<<"$source"
     # shellcheck disable=SC2086
-    ${CXX:-c++} -std=c++17 $warnings -I. -fsyntax-only -x c++ - <<<"$source"
+    ${CXX:-c++} -std=c++17 $warnings -Wold-style-cast -I. -fsyntax-only -x c++ - <<<"$source"
     count=$((count + 1))
 done < <(find . -name '*.h' | sort)
 [ "$count" -gt 0 ]
@@ -26,7 +26,7 @@ cxx_count=0
 alone() { # COMPILER STANDARD HEADER FLAGS...
     # shellcheck disable=SC2086
     printf '#include <%s>\n#include <%s>\nextern int rmm_headers_alone;\n' "$3" "$3" |
-        $1 -std=c++"$2" $warnings -I. "${@:4}" -fsyntax-only -x c++ -
+        $1 -std=c++"$2" $warnings -Wold-style-cast -I. "${@:4}" -fsyntax-only -x c++ -
 }
 while read -r header; do
     header=${header#./}
