@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <thread>
 #include <unistd.h>
+#include <utility>
 
 namespace
 {
@@ -48,6 +49,19 @@ struct last {
     }
 };
 
+/* NULL is the legacy stream to C, also where callbacks of the other file get it. */
+void check_null_of_c()
+{
+    rmmc::stream_view on_alloc(RMM_STREAM_PER_THREAD), seen(RMM_STREAM_PER_THREAD);
+    rmmc::resource mr = other_file_callbacks(&seen);
+    rmm_device_buffer_t buffer = RMM_DEVICE_BUFFER_INIT;
+
+    need(rmm_device_buffer_init(&buffer, 100, nullptr, mr.get()) == RMM_OK, 30);
+    on_alloc = std::exchange(seen, rmmc::stream_view(RMM_STREAM_PER_THREAD));
+    need(other_file_stream_of(&buffer).is_default(), 31); /* and frees it */
+    need(on_alloc.is_default() && seen.is_default(), 32);
+}
+
 last ends_last;
 rmmc::device_array<int> values;
 thread_local rmmc::device_buffer of_thread;
@@ -75,6 +89,7 @@ int main()
     need(other_file_view_of_zero().is_per_thread_default(), 5);
     need(rmmc::stream_view().is_default(), 6);
     need(rmmc::stream_view(rmm_stream_t(nullptr)).is_default(), 7);
+    check_null_of_c();
     std::atexit([] { need(values.to_vector({})[99] == 7, 20); });
     return 0;
 }

@@ -18,3 +18,21 @@ rmmc::stream_view other_file_view_of_zero()
 {
     return rmm_stream_t(nullptr);
 }
+
+rmmc::resource other_file_callbacks(rmmc::stream_view *seen)
+{
+    return rmmc::callback_resource(
+        [seen](std::size_t bytes, rmmc::stream_view stream) {
+            *seen = stream;
+            return rmmc::cuda_resource().allocate(stream, bytes);
+        },
+        [seen](void *ptr, std::size_t bytes, rmmc::stream_view stream) {
+            *seen = stream;
+            rmmc::cuda_resource().deallocate(stream, ptr, bytes);
+        });
+}
+
+rmmc::stream_view other_file_stream_of(rmm_device_buffer_t *buffer)
+{
+    return rmmc::device_buffer::adopt(buffer).stream();
+}

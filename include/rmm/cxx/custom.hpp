@@ -183,7 +183,8 @@ template <class Held> struct custom_functions {
     {
         return run_alloc(
             [&] {
-                *ptr_out = functions::allocate(object(payload), bytes, align, stream);
+                *ptr_out = functions::allocate(
+                    object(payload), bytes, align, handle_of_c(stream));
             },
             status_of_exception<Held>::get);
     }
@@ -192,7 +193,8 @@ template <class Held> struct custom_functions {
         void *payload)
     {
         run_void(callback_kind::free, [&] {
-            functions::deallocate(object(payload), ptr, bytes, align, stream);
+            functions::deallocate(
+                object(payload), ptr, bytes, align, handle_of_c(stream));
         });
     }
     static rmm_status_t

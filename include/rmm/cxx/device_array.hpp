@@ -253,7 +253,7 @@ template <class T> class device_array
     /** The stream on which the memory is freed. */
     stream_view stream() const noexcept
     {
-        return rmm_device_array_stream(&array_);
+        return detail::handle_of_c(rmm_device_array_stream(&array_));
     }
     void set_stream(stream_view stream) noexcept
     {

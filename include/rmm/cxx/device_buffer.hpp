@@ -170,7 +170,7 @@ class device_buffer
     /** The stream on which the memory is freed. */
     stream_view stream() const noexcept
     {
-        return rmm_device_buffer_stream(&buffer_);
+        return detail::handle_of_c(rmm_device_buffer_stream(&buffer_));
     }
     void set_stream(stream_view stream) noexcept
     {

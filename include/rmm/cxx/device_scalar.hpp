@@ -106,7 +106,7 @@ template <class T> class device_scalar
     }
     stream_view stream() const noexcept
     {
-        return rmm_device_scalar_stream(&scalar_);
+        return detail::handle_of_c(rmm_device_scalar_stream(&scalar_));
     }
     void set_stream(stream_view stream) noexcept
     {

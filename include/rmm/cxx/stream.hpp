@@ -10,7 +10,8 @@
  *
  * Default stream: stream_view() is that of the file which contains the expression: the
  * legacy stream, or with CUDA_API_PER_THREAD_DEFAULT_STREAM the calling thread's. There the
- * handle 0 means the same, as it does to CUDA. A function that a header defines and that
+ * handle 0 means the same, as it does to CUDA. A handle 0 that C code passed to the library is
+ * the legacy stream in every file: callbacks and containers get it as that. A function that a header defines and that
  * files of both kinds use gets the default stream of either: pass such a function a stream.
  *
  * Threads: a view, and stream_pool::get_stream(): any. Exceptions: as rmm/cxx/error.hpp.
@@ -52,6 +53,16 @@ auto handle_of(const T &stream, long) noexcept -> std::enable_if_t<
     std::is_same<decltype(stream.value()), rmm_stream_t>::value, rmm_stream_t>
 {
     return stream.value();
+}
+
+/* A handle from the C library, to which 0 is the legacy stream, as one of this file. */
+RMM_CXX_OF_THIS_FILE rmm_stream_t handle_of_c(rmm_stream_t handle) noexcept
+{
+#ifdef CUDA_API_PER_THREAD_DEFAULT_STREAM
+    return handle != nullptr ? handle : RMM_STREAM_LEGACY;
+#else
+    return handle;
+#endif
 }
 
 } /* namespace detail */
