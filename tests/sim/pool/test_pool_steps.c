@@ -322,6 +322,54 @@ static void growth_and_trim_take_as_many_steps_for_each_of_60000_chunks(void **s
     assert_flat("trim of a chunk", few.trim, many.trim);
 }
 
+/* --- pieces --------------------------------------------------------------------------- */
+
+/* Steps of refusals, each after a small free, in a virtual pool whose pieces are all in use. */
+static uint64_t steps_of_refusals(uint64_t maximum_bytes)
+{
+    rmm_resource_t *pool = make_virtual_pool(0, maximum_bytes);
+    uint32_t count = (uint32_t)(maximum_bytes / MIB) - 1;
+    void **blocks = calloc(count, sizeof(*blocks));
+    void *small[REPEATS], *none = NULL;
+    uint64_t taken;
+
+    assert_non_null(blocks);
+    for (uint32_t i = 0; i < count; i++) {
+        blocks[i] = take(pool, MIB, NULL);
+    }
+    for (int i = 0; i < REPEATS; i++) {
+        small[i] = take(pool, KIB, NULL);
+    }
+    for (uint32_t i = 0; i < count; i += 2) { /* one block of two in each piece */
+        give(pool, blocks[i], MIB, NULL);
+    }
+    assert_int_equal(
+        rmm_resource_alloc(pool, 4 * MIB, 0, NULL, &none), RMM_ERR_OUT_OF_MEMORY);
+    steps = 0;
+    for (int i = 0; i < REPEATS; i++) {
+        give(pool, small[i], KIB, NULL);
+        assert_int_equal(
+            rmm_resource_alloc(pool, 4 * MIB, 0, NULL, &none), RMM_ERR_OUT_OF_MEMORY);
+    }
+    taken = steps;
+    for (uint32_t i = 1; i < count; i += 2) {
+        give(pool, blocks[i], MIB, NULL);
+    }
+    rmm_resource_release(pool);
+    free(blocks);
+    return taken;
+}
+
+/* A look-up of one piece takes some 90 steps, and a refusal would need two. */
+static void a_refusal_looks_up_no_pieces_that_are_in_use(void **state)
+{
+    uint64_t pieces = 2048;
+    uint64_t taken = steps_of_refusals(pieces * 2 * MIB) / REPEATS / pieces;
+
+    print_message("%" PRIu64 " steps for each piece\n", taken);
+    assert_true(taken < 60);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -330,6 +378,7 @@ int main(void)
         cmocka_unit_test(an_allocation_takes_as_many_steps_among_100000_free_blocks),
         cmocka_unit_test(a_capture_takes_as_many_steps_beside_8192_graphs),
         cmocka_unit_test(growth_and_trim_take_as_many_steps_for_each_of_60000_chunks),
+        cmocka_unit_test(a_refusal_looks_up_no_pieces_that_are_in_use),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
