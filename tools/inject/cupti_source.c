@@ -413,7 +413,7 @@ static void on_driver_call(CUpti_CallbackId call, const CUpti_CallbackData *data
 }
 
 /* Its variables may lie where a block was freed, and no call need say so: kernels know where they
- * are. Modules without variables, which most are, take no memory that a program has addresses of. */
+ * are. Most modules have none: then there is no address that a program could use. */
 static void on_module(const CUpti_ModuleResourceData *module)
 {
     /* acquire: as in on_taken() */

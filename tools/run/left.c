@@ -98,8 +98,9 @@ static void say_missing(run_left_t *left)
     } else if (left->segment[0] == '\0') {
         snprintf(
             left->missing, sizeof(left->missing),
-            "the program left no segment: it allocated no GPU memory, or does "
-            "not publish its statistics");
+            "the program left no segment: it allocated no GPU memory, does not "
+            "publish its statistics, or does not use the library while another "
+            "tool uses CUPTI");
     } else if (left->diag.fd < 0) {
         snprintf(
             left->missing, sizeof(left->missing),

@@ -9,9 +9,8 @@
 #include "harness/tmpfs.h"
 
 #include <inttypes.h>
-#include <pty.h>
-
 #include <jansson.h>
+#include <pty.h>
 
 static runtime_t runtime;
 static program_t program;
@@ -593,7 +592,8 @@ static void fails_if_nothing_could_be_found(void **state)
     assert_string_equal(
         program.err,
         "rmm-run: --fail-on-finding: nothing was diagnosed: the program left no "
-        "segment: it allocated no GPU memory, or does not publish its statistics\n");
+        "segment: it allocated no GPU memory, does not publish its statistics, or "
+        "does not use the library while another tool uses CUPTI\n");
     run("--summary -- /bin/true");
     program_assert_status(&program, 0);
     run_reported("", "/bin/true");
