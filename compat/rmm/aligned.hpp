@@ -7,6 +7,7 @@
 #ifndef RMM_COMPAT_ALIGNED_HPP
 #define RMM_COMPAT_ALIGNED_HPP
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 

@@ -8,6 +8,8 @@
 #define RMM_COMPAT_CUDA_STREAM_HPP
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <utility>
 
 #include <rmm/cuda_stream_view.hpp>

@@ -7,6 +7,7 @@
 #ifndef RMM_COMPAT_CUDA_STREAM_POOL_HPP
 #define RMM_COMPAT_CUDA_STREAM_POOL_HPP
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 

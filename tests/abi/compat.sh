@@ -47,6 +47,28 @@ else
     echo "no CUDA toolkit: those for Thrust are not compiled"
 fi
 
+# What else comes with a header of RMM's, and programs use without including it.
+brings() { # HEADER USE...
+    printf '#include <rmm/%s>\n' "$1" >"$work/brings.cpp"
+    for use in "${@:2}"; do
+        printf 'using used_%d = decltype(%s);\n' "$((++uses))" "$use" >>"$work/brings.cpp"
+    done
+    compile "${CXX:-c++}" 17 "$work/brings.cpp" || die "$1 does not bring: ${*:2}"
+}
+uses=0 view='rmm::cuda_stream_view()' device='rmm::cuda_device_id(0)' log='rmm::default_logger()'
+brings device_uvector.hpp '(std::cout)'
+brings cuda_stream.hpp 'std::function<void()>()' 'std::unique_ptr<int>()' '(std::cout)'
+brings cuda_stream_pool.hpp 'std::atomic<int>(1)'
+for kind in pool arena fixed_size; do
+    brings "mr/${kind}_memory_resource.hpp" "$view" "$device" "$log" 'std::max(1, 2)' 'std::atomic<int>(1)'
+done
+brings mr/binning_memory_resource.hpp "$view" 'std::declval<rmm::mr::fixed_size_memory_resource>()'
+brings mr/cuda_async_memory_resource.hpp 'std::declval<rmm::mr::cuda_async_view_memory_resource>()'
+brings mr/sam_headroom_memory_resource.hpp "$device" 'std::declval<rmm::mr::system_memory_resource>()'
+brings mr/failure_callback_resource_adaptor.hpp "$view"
+brings mr/thread_safe_resource_adaptor.hpp "$view"
+echo "$uses names come with headers as RMM's"
+
 # In an older C++ each says what it needs, and nothing else.
 while read -r line; do
     if ${CXX:-c++} -std=c++14 -I"$compat" -I"$include" -fsyntax-only -x c++ - <<<"$line" 2>"$work/errors"; then

@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <exception>
+#include <iostream> /* for programs: as RMM's */
 #include <string>
 #include <type_traits>
 #include <utility>

@@ -7,12 +7,17 @@
 #ifndef RMM_COMPAT_MR_ARENA_MEMORY_RESOURCE_HPP
 #define RMM_COMPAT_MR_ARENA_MEMORY_RESOURCE_HPP
 
+#include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <optional>
 #include <utility>
 
+#include <rmm/cuda_device.hpp>
+#include <rmm/cuda_stream_view.hpp>
 #include <rmm/cxx/resources.hpp>
 #include <rmm/detail/export.hpp>
+#include <rmm/logger.hpp>
 #include <rmm/mr/detail/library_resource.hpp>
 
 namespace RMM_NAMESPACE

@@ -9,6 +9,7 @@
 
 #include <rmm/cxx/resources.hpp>
 #include <rmm/detail/export.hpp>
+#include <rmm/mr/cuda_async_view_memory_resource.hpp>
 #include <rmm/mr/detail/library_resource.hpp>
 
 namespace RMM_NAMESPACE

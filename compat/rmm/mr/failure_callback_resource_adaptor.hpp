@@ -14,6 +14,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <rmm/cuda_stream_view.hpp>
 #include <rmm/cxx/adaptors.hpp>
 #include <rmm/detail/export.hpp>
 #include <rmm/error.hpp>

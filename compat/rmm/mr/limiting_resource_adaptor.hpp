@@ -7,6 +7,7 @@
 #ifndef RMM_COMPAT_MR_LIMITING_RESOURCE_ADAPTOR_HPP
 #define RMM_COMPAT_MR_LIMITING_RESOURCE_ADAPTOR_HPP
 
+#include <atomic>
 #include <cstddef>
 #include <utility>
 

@@ -7,14 +7,20 @@
 #ifndef RMM_COMPAT_MR_POOL_MEMORY_RESOURCE_HPP
 #define RMM_COMPAT_MR_POOL_MEMORY_RESOURCE_HPP
 
+#include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <optional>
 #include <utility>
 
+#include <rmm/cuda_device.hpp>
+#include <rmm/cuda_stream_view.hpp>
 #include <rmm/cxx/resources.hpp>
 #include <rmm/detail/error.hpp>
 #include <rmm/detail/export.hpp>
+#include <rmm/logger.hpp>
 #include <rmm/mr/detail/library_resource.hpp>
+#include <rmm/process_is_exiting.hpp>
 
 namespace RMM_NAMESPACE
 {

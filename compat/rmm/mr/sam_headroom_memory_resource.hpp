@@ -10,9 +10,11 @@
 
 #include <cstddef>
 
+#include <rmm/cuda_device.hpp>
 #include <rmm/cxx/resources.hpp>
 #include <rmm/detail/export.hpp>
 #include <rmm/mr/detail/library_resource.hpp>
+#include <rmm/mr/system_memory_resource.hpp>
 
 namespace RMM_NAMESPACE
 {

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <mutex>
 #include <shared_mutex>
+#include <stack>
 #include <utility>
 
 #include <rmm/cxx/statistics.hpp>

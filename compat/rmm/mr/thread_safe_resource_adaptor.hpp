@@ -11,6 +11,7 @@
 #include <mutex>
 #include <utility>
 
+#include <rmm/cuda_stream_view.hpp>
 #include <rmm/cxx/adaptors.hpp>
 #include <rmm/detail/export.hpp>
 #include <rmm/mr/detail/library_resource.hpp>
