@@ -348,6 +348,8 @@ static void ll_init(void *session, struct fuse_conn_info *connection)
 {
     (void)session;
     connection->want &= ~(unsigned)FUSE_CAP_ASYNC_DIO;
+    /* The kernel takes it for reads as well, and splits longer ones. */
+    connection->max_write = OPENED_READ_BYTES_MAX;
 }
 
 static const struct fuse_lowlevel_ops operations = {

@@ -198,6 +198,18 @@ static uint64_t recent_key(node_t node, uid_t uid)
     return node_to_inode(node) | (node.serial == 0 ? (uint64_t)uid << 32 : 0);
 }
 
+/* Memory for all reads of a text with a source, so that none of an open file fails for lack of
+ * it. Written to, or the kernel would count it later (memory.h). 0 or a negative errno. */
+static int reserve_piece(file_t *file)
+{
+    const size_t bytes = OPENED_READ_BYTES_MAX + TEXT_ROW_BYTES_MAX;
+    char *piece = file->text.source != NULL ? text_reserve(&file->piece, bytes) : NULL;
+    if (piece != NULL) {
+        memset(piece, 0, bytes);
+    }
+    return text_error(&file->piece);
+}
+
 /* With the text for the first read. */
 static int prepare(watch_t *watch, file_t *file, int mode, reader_t reader)
 {
@@ -220,6 +232,9 @@ static int prepare(watch_t *watch, file_t *file, int mode, reader_t reader)
     if (error == 0 && is_text) {
         error = of_node ? render_of_node(watch, file->node, &file->text)
                         : render_end(&rest, &file->text);
+    }
+    if (error == 0) {
+        error = reserve_piece(file);
     }
     if (error == 0 && (kind == KIND_TEXT || kind == KIND_REPORT)) {
         recent_note(model->recent, key, reader.thread, file->text.length);

@@ -27,6 +27,9 @@
 #include "trims.h"
 #include "watch.h"
 
+/* What a read asks for at most. The memory for it is taken when a long text is opened. */
+#define OPENED_READ_BYTES_MAX ((size_t)128 << 10)
+
 /* First member of what stands in the list. */
 typedef struct opened {
     struct opened *previous, *next;

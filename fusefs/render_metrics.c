@@ -10,8 +10,8 @@
  * them (shares.h). Whole levels are left out, resources first, and rmm_over_budget says how many:
  * so no family is shown of one process and not of another.
  *
- * The text is not stored: it may have 24 MiB, and the page faults for so much memory took
- * longer than the rows. When the file is opened the length of each section is computed,
+ * A text above STORED_BYTES is not stored: it may have 24 MiB, and the page faults for so much
+ * memory took longer than the rows. When the file is opened the length of each section is computed,
  * and a read makes the rows that it asks for, from the snapshot, which the text holds.
  *
  * Cost: labels are printed once a level and copied into each of its rows. The length of a row is
@@ -25,6 +25,7 @@
 #include "render_metrics.h"
 
 #define RATIO_BYTES 5u /* "0.123" */
+#define STORED_BYTES ((size_t)64 << 10)
 
 /* --- rows ----------------------------------------------------------------------------- */
 
@@ -432,10 +433,16 @@ void render_metrics(
         free_metrics(&metrics->source);
         return;
     }
+    size_t bytes =
+        metrics->before.length + metrics->section_bytes + metrics->after.length;
+    if (bytes <= STORED_BYTES) { /* less than what it is made of */
+        (void)put_piece(&metrics->source, 0, bytes, text);
+        free_metrics(&metrics->source);
+        return;
+    }
     text_trim(&metrics->labels);
     text_trim(&metrics->before);
     text_trim(&metrics->after);
     text->source = &metrics->source;
-    text->length =
-        metrics->before.length + metrics->section_bytes + metrics->after.length;
+    text->length = bytes;
 }

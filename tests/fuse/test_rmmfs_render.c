@@ -378,16 +378,26 @@ static void leaks_are_rows_by_age_and_then_their_files(void **state)
     runtime_close(&runtime);
 }
 
-/* Figures with 1 to 18 digits. */
-static void add_processes(fixture_t *fixture)
+/* With more than fits into a text that is stored. */
+#define PROCESSES 72
+
+/* A figure with 1 to 18 digits. */
+static uint64_t figure_of(int process)
 {
     uint64_t value = 1;
-    for (int i = 0; i < 18; i++) {
-        rmm_segment_location_t *location = fixture_location(fixture, 0);
-        location->current_bytes = i % 2 == 0 ? value : value - 1;
-        location->total_bytes = value + 7;
-        (void)fixture_process(fixture, 100 + i);
+    for (int i = process % 18; i > 0; i--) {
         value *= 10;
+    }
+    return process % 2 == 0 ? value : value - 1;
+}
+
+static void add_processes(fixture_t *fixture)
+{
+    for (int i = 0; i < PROCESSES; i++) {
+        rmm_segment_location_t *location = fixture_location(fixture, 0);
+        location->current_bytes = figure_of(i);
+        location->total_bytes = figure_of(i) + 7;
+        (void)fixture_process(fixture, 100 + i);
     }
 }
 
@@ -417,8 +427,10 @@ static void metrics_are_the_same_text_in_pieces_of_any_length(void **state)
 {
     texts_t *texts = open_texts();
     pieces_are_of_one_text(texts, "metrics");
+    assert_null(texts->text.source);
     add_processes(&texts->fixture);
     pieces_are_of_one_text(texts, "metrics");
+    assert_non_null(texts->text.source);
     pieces_are_of_one_text(texts, "metrics.om");
     texts->fixture.model.hiding.level = HIDING_INVISIBLE;
     pieces_are_of_one_text(texts, "rmm.prom");
@@ -428,11 +440,10 @@ static void metrics_are_the_same_text_in_pieces_of_any_length(void **state)
 static void metrics_show_each_figure_in_decimal(void **state)
 {
     texts_t *texts = open_texts();
-    uint64_t value = 1;
     add_processes(&texts->fixture);
     render_path(texts, "metrics");
     char *whole = strndup(part_of(texts, 0, texts->text.length), texts->text.length);
-    for (int i = 0; i < 18; i++, value *= 10) {
+    for (int i = 0; i < PROCESSES; i++) {
         char row[64];
         const char *found = whole;
         snprintf(row, sizeof(row), "pid=\"%d\"", 100 + i);
@@ -441,7 +452,7 @@ static void metrics_show_each_figure_in_decimal(void **state)
             found++;
         }
         assert_non_null(found);
-        snprintf(row, sizeof(row), "} %" PRIu64 "\n", i % 2 == 0 ? value : value - 1);
+        snprintf(row, sizeof(row), "} %" PRIu64 "\n", figure_of(i));
         assert_memory_equal(strchr(found, '}'), row, strlen(row));
     }
     free(whole);
