@@ -465,6 +465,13 @@ static bool charge(model_t *model, member_t *member)
     return member->is_charged;
 }
 
+static bool is_process_of(const member_t *member, pid_t pid)
+{
+    const rmm_segment_t *segment = &member->segment;
+
+    return rmm__process_is(pid, segment->uid, segment->header.start_time_ticks);
+}
+
 static meeting_t take_good(model_t *model, member_t *member, entry_t *entry)
 {
     char name[32];
@@ -490,8 +497,14 @@ static meeting_t take_good(model_t *model, member_t *member, entry_t *entry)
     }
     name_process(name, sizeof(name), member->segment.name, pid);
     member->state = MEMBER_LIVE;
-    if (take(model, member, entry, name, pid) && !is_live) {
+    if (!take(model, member, entry, name, pid)) {
+        return MEETING_TAKEN;
+    }
+    if (!is_live) {
         end_unseen(model, member);
+    } else if (pid > 0 && !is_process_of(member, pid)) {
+        model_remove_member(model, member); /* it ended before it was watched */
+        return MEETING_LATER;
     }
     return MEETING_TAKEN;
 }

@@ -6,8 +6,12 @@
 #include "model_fixture.h"
 
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "exits.h"
 #include "harness/runtime.h"
 #include "scan.h"
 
@@ -125,11 +129,98 @@ static void names_that_arrive_are_bounded_and_none_is_lost(void **state)
     close_place(place);
 }
 
+/* --- a process that ends ---------------------------------------------------------------- */
+
+static pid_t ends_before_it_is_watched;
+
+int __real_exits_watch(exits_t *exits, pid_t pid, uint64_t serial);
+int __wrap_exits_watch(exits_t *exits, pid_t pid, uint64_t serial);
+
+int __wrap_exits_watch(exits_t *exits, pid_t pid, uint64_t serial)
+{
+    if (pid == ends_before_it_is_watched) {
+        assert_int_equal(kill(pid, SIGKILL), 0);
+        assert_int_equal(waitpid(pid, NULL, 0), pid);
+    }
+    return __real_exits_watch(exits, pid, serial);
+}
+
+static pid_t start_process(void)
+{
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        for (;;) {
+            (void)pause();
+        }
+    }
+    return pid;
+}
+
+static uint64_t start_time_ticks(pid_t pid)
+{
+    char path[32];
+    unsigned long long ticks;
+    (void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    FILE *file = fopen(path, "re");
+    assert_non_null(file);
+    assert_int_equal(
+        fscanf(
+            file,
+            "%*d %*s %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
+            "%*d %*d %*d %llu",
+            &ticks),
+        1);
+    (void)fclose(file);
+    return ticks;
+}
+
+/* A live segment of that process, whose lock another one has: the descriptor returned. */
+static int make_segment(const place_t *place, pid_t pid)
+{
+    static rmm_segment_layout_t layout;
+    char name[64];
+    sample_make(&layout);
+    layout.header.pid = (uint32_t)pid;
+    layout.header.start_time_ticks = start_time_ticks(pid);
+    name_of(1, name);
+    int fd = openat(place->dir->fd, name, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, &layout, sizeof(layout)), sizeof(layout));
+    assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0);
+    return fd;
+}
+
+/* Before, the segment was shown under its pid for as long as its lock was held. */
+static void a_process_that_ends_before_it_is_watched_has_no_pid(void **state)
+{
+    (void)state;
+    place_t *place = open_place();
+    model_t *model = &place->model;
+    model->exits = exits_open(-1);
+    assert_non_null(model->exits);
+    ends_before_it_is_watched = start_process();
+    int fd = make_segment(place, ends_before_it_is_watched);
+    scan_all(place);
+    while (model->member_count == 0) { /* it is met again some time later */
+        assert_int_equal(usleep(1000), 0);
+        scan_all(place);
+    }
+    assert_int_equal(model->member_count, 1);
+    assert_int_equal(model->members[0]->state, MEMBER_LIVE);
+    assert_memory_equal(model->members[0]->process->name, "seg-", 4);
+    (void)close(fd);
+    exits_t *exits = model->exits;
+    close_place(place);
+    exits_close(exits);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_over_the_budget_are_counted_and_looked_at_later),
         cmocka_unit_test(names_that_arrive_are_bounded_and_none_is_lost),
+        cmocka_unit_test(a_process_that_ends_before_it_is_watched_has_no_pid),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
