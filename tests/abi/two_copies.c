@@ -39,12 +39,8 @@ static int use_loaded(void)
     return create == NULL || release == NULL ? 1 : use(create, release);
 }
 
-<<<<<<< Updated upstream
-/* The functions of the loaded copy call each other, not the program's of the same names. */
-=======
 /* The loaded copy's functions call each other, although the program has functions of the same
  * names. */
->>>>>>> Stashed changes
 static int stay_apart(void)
 {
     rmm_resource_t *mr = NULL;

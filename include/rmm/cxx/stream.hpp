@@ -10,17 +10,11 @@
  *
  * Default stream: stream_view() is that of the file which contains the expression: the
  * legacy stream, or with CUDA_API_PER_THREAD_DEFAULT_STREAM the calling thread's. There the
-<<<<<<< Updated upstream
- * handle 0 means the same, as it does to CUDA. A handle 0 that C code passed to the library
- * is the legacy stream in every file: callbacks and containers get it as that. A function that
- * a header defines and that files of both kinds use gets the default stream of either: pass
- * such a function a stream.
-=======
  * handle 0 means the same, as it does to CUDA. A handle 0 that C code passed to the library is
  * the legacy stream in every file: callbacks and containers get it as that. A function that a
- * header defines and that files of both kinds use gets the default stream of either: pass such
- * a function a stream.
->>>>>>> Stashed changes
+ * header defines and that files of both kinds use gets the default stream of either, and so
+ * does a callback whose type files of both kinds give to a resource (a std::function, say):
+ * pass such a function a stream, and make such a type in one file.
  *
  * Threads: a view, and stream_pool::get_stream(): any. Exceptions: as rmm/cxx/error.hpp.
  */
