@@ -232,9 +232,6 @@ take(model_t *model, member_t *member, entry_t *entry, const char *name, pid_t p
         member->pidfd = exits_watch(model->exits, pid, member->serial);
     }
     (void)find_locations(model, member);
-    if (member->state == MEMBER_LIVE) {
-        event_poll_start(model, member);
-    }
     log_debug(
         "segment %s belongs to process %s", member->segment.name,
         member->process->name);
@@ -500,11 +497,13 @@ static meeting_t take_good(model_t *model, member_t *member, entry_t *entry)
     if (!take(model, member, entry, name, pid)) {
         return MEETING_TAKEN;
     }
-    if (!is_live) {
-        end_unseen(model, member);
-    } else if (pid > 0 && !is_process_of(member, pid)) {
+    if (is_live && pid > 0 && !is_process_of(member, pid)) {
         model_remove_member(model, member); /* it ended before it was watched */
         return MEETING_LATER;
+    }
+    event_poll_start(model, member);
+    if (!is_live) {
+        end_unseen(model, member);
     }
     return MEETING_TAKEN;
 }

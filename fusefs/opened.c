@@ -431,6 +431,7 @@ static int make_current(
     }
     if (is_stale) {
         error = render_now(watch, file->node, &file->owner, &file->text);
+        error = error == 0 ? reserve_piece(file) : error;
     }
     file->is_new = file->is_new && part->offset != 0;
     /* Its size says more than there is (TREE_VALUE_BYTES), so a position counted from the
