@@ -85,8 +85,8 @@ void rmm__diag_engine_reset(rmm_diag_engine_t *engine, int32_t device);
 void rmm__diag_engine_driver_unseen(rmm_diag_engine_t *engine, bool from_now_on);
 
 /* Findings of work on the GPU that has ended since the last call of the engine. For the end of the
- * process: if that is in a signal handler, which has interrupted a call of the engine, they are
- * lost. */
+ * process: they are lost if that is in a signal handler which has interrupted a call of the
+ * engine, or if another thread keeps a lock of the engine for 0.2 s. */
 void rmm__diag_engine_settle(rmm_diag_engine_t *engine);
 
 /* A launch whose parameters the source could not read was reported without words. */
