@@ -24,6 +24,10 @@ wait_shown() { # REGULAR EXPRESSION
     done
 }
 
+is_left() { # the display, for eventually
+    ! shown "NO ANSWER"
+}
+
 top() { # OPTION...: without the runtime directory
     RMM_RUNTIME_DIR=/proc/none LC_ALL=C.UTF-8 "$RMM_TOP" --mount "$mnt" "$@"
 }
@@ -126,8 +130,9 @@ wait_shown "${program_pid[c]} .* 99B "
 kill -STOP "$daemon"
 wait_shown "NO ANSWER"
 screen send-keys q
+eventually is_left
+kill -CONT "$daemon" # a read that it had taken ends no sooner, and the process neither
 wait_shown "ended with 0"
-kill -CONT "$daemon"
 [ ! -s "$work/errors" ] || fail "$(cat "$work/errors")"
 screen kill-server
 stop_daemon
