@@ -79,10 +79,15 @@ static uint64_t hash_of_name(const char *name)
     return mix(hash, word);
 }
 
+/* Where a search begins. Only upper bits of the product depend on all bits of the value. */
+static uint32_t bucket_of(uint64_t value, uint32_t mask)
+{
+    return (uint32_t)(value * 0x9e3779b97f4a7c15ull >> 32) & mask;
+}
+
 static rmm_kernel_key_t *key_bucket(rmm_kernel_table_t *table, const void *function)
 {
-    uint64_t hash = (uint64_t)(uintptr_t)function * 0x9e3779b97f4a7c15ull;
-    uint32_t at = (uint32_t)(hash >> 32) & table->key_mask;
+    uint32_t at = bucket_of((uintptr_t)function, table->key_mask);
 
     while (table->keys[at].function != NULL && table->keys[at].function != function) {
         at = (at + 1) & table->key_mask;
@@ -92,9 +97,7 @@ static rmm_kernel_key_t *key_bucket(rmm_kernel_table_t *table, const void *funct
 
 static uint32_t *name_bucket(rmm_kernel_table_t *table, const char *name)
 {
-    /* names differ mostly in their last characters, which reach the upper bits only */
-    uint64_t hash = hash_of_name(name) * 0x9e3779b97f4a7c15ull;
-    uint32_t at = (uint32_t)(hash >> 32) & table->by_name_mask;
+    uint32_t at = bucket_of(hash_of_name(name), table->by_name_mask);
 
     while (table->by_name[at] != 0 &&
            strcmp(table->names[table->by_name[at] - 1], name) != 0) {
