@@ -267,17 +267,20 @@ static holder_answer_t find_locker(
 
 /* --- both ----------------------------------------------------------------------------- */
 
+bool holders_is_process(const rmm_segment_t *segment, pid_t pid)
+{
+    return rmm__process_is(pid, segment->uid, segment->header.start_time_ticks);
+}
+
 holder_answer_t holders_find(
     holders_t *holders, const rmm_segment_t *segment, uint64_t since_ns, pid_t *pid_out)
 {
-    const rmm_segment_header_t *header = &segment->header;
-    pid_t pid = (pid_t)header->pid;
+    pid_t pid = (pid_t)segment->header.pid;
     holder_answer_t answer = HOLDER_FOUND;
-    if (!rmm__process_is(pid, segment->uid, header->start_time_ticks)) {
+    if (!holders_is_process(segment, pid)) {
         answer = find_locker(holders, segment, since_ns, &pid);
     }
-    if (answer == HOLDER_FOUND &&
-        !rmm__process_is(pid, segment->uid, header->start_time_ticks)) {
+    if (answer == HOLDER_FOUND && !holders_is_process(segment, pid)) {
         answer = HOLDER_UNKNOWN;
     }
     *pid_out = answer == HOLDER_FOUND ? pid : 0;

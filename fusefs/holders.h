@@ -45,6 +45,9 @@ bool holders_read(holders_t *holders);
 bool holders_start(holders_t *holders);
 void holders_close(holders_t *holders);
 
+/* The process that the segment's header names has this pid, as this daemon sees it. */
+bool holders_is_process(const rmm_segment_t *segment, pid_t pid);
+
 /* The process that holds a live segment; pid 0 unless it was found. since_ns (of
  * model_clock_ns()): it was locked before that. */
 holder_answer_t holders_find(

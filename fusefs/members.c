@@ -462,13 +462,6 @@ static bool charge(model_t *model, member_t *member)
     return member->is_charged;
 }
 
-static bool is_process_of(const member_t *member, pid_t pid)
-{
-    const rmm_segment_t *segment = &member->segment;
-
-    return rmm__process_is(pid, segment->uid, segment->header.start_time_ticks);
-}
-
 static meeting_t take_good(model_t *model, member_t *member, entry_t *entry)
 {
     char name[32];
@@ -497,7 +490,7 @@ static meeting_t take_good(model_t *model, member_t *member, entry_t *entry)
     if (!take(model, member, entry, name, pid)) {
         return MEETING_TAKEN;
     }
-    if (is_live && pid > 0 && !is_process_of(member, pid)) {
+    if (is_live && pid > 0 && !holders_is_process(&member->segment, pid)) {
         model_remove_member(model, member); /* it ended before it was watched */
         return MEETING_LATER;
     }
@@ -519,7 +512,7 @@ refuse_name(model_t *model, entry_t *entry, member_t *member, const char *reason
     return MEETING_REFUSED;
 }
 
-/* Whose file was renamed and has its name again; NULL: nobody's. */
+/* The member whose file was renamed away and has its name again; NULL: there is none. */
 static member_t *
 find_returned(const model_t *model, const entry_t *entry, const rmm_segment_t *segment)
 {
