@@ -59,8 +59,7 @@ typedef struct text {
     uid_t uid;        /* of the reader, who is charged */
     bool is_member;   /* the reader is of the group of hiding.h */
     size_t charged;
-    text_source_t
-        *source; /* not NULL: `length` bytes come from it, and none are in `data` */
+    text_source_t *source; /* not NULL: the text comes from it, and `data` has none */
     char small[TEXT_SMALL_BYTES];
 } text_t;
 

@@ -369,7 +369,8 @@ void rmm__diag_engine_on_event(void *context, const rmm_diag_event_v1_t *given)
     }
 }
 
-/* False: whoever holds it seems to be interrupted. Others have it for some microseconds. */
+/* False: the thread that holds the mutex seems to be interrupted. Threads hold it for a few
+ * microseconds. */
 static bool comes_free(rmm_mutex_t *mutex)
 {
     const struct timespec pause = {.tv_nsec = 1000000};

@@ -68,9 +68,8 @@ static const rmm_driver_t *open_by_name(const char *name, rmm_status_t *status_o
     }
     *status_out = rmm__error(
         RMM_ERR_INVALID_ARGUMENT,
-        "RMM_DRIVER is '%s': set it to 'cuda' (the default), to 'hip' for an AMD GPU, "
-        "or "
-        "to 'sim' for the simulated GPU",
+        "RMM_DRIVER is '%s': set it to 'cuda' (the default), to 'hip' for an AMD "
+        "GPU, or to 'sim' for the simulated GPU",
         name);
     return NULL;
 }
@@ -161,7 +160,7 @@ rmm_status_t rmm__driver_require(
 {
     int value = 0;
     rmm_status_t status = rmm__driver_attribute(
-        driver, attribute, device, "asking what the device can do", &value);
+        driver, attribute, device, "querying what the device can do", &value);
 
     return status == RMM_OK && value == 0
                ? rmm__error(RMM_ERR_UNSUPPORTED, "device %d %s", device, lacks)

@@ -35,7 +35,7 @@ enum {
 /* Tag of a block that is lent to another engine (rmm__engine_refill()). */
 #define TAG_LENT (TAG_GIVEN_UP - 1)
 
-/* Tags of heaps: whose memory a block of it is. 0: of nobody in particular. */
+/* Tags of heaps: the stream or graph that the blocks of a heap belong to; 0: none. */
 #define HEAP_OF_GRAPH UINT64_MAX
 #define HEAP_OF_STREAM(id) ((id) + 1)
 
@@ -72,9 +72,9 @@ typedef struct engine_streams {
     uint64_t proven_stamp;  /* of the stream alone: its work up to here is done */
     uint64_t stamp;         /* of a free now; from 1 */
     uint32_t waits_begun;   /* for the device or a stream, and not ended */
-    uint64_t
-        sealed_changes; /* engine_t.changes when the first began and sealed the blocks, so
-                                that later frees do not merge with older ones */
+    /* engine_t.changes when the first began, and sealed the blocks: later frees do not merge
+     * with older ones */
+    uint64_t sealed_changes;
     uint64_t open_bytes;      /* of all streams */
     uint64_t open_bound;      /* for these */
     uint64_t open_free_least; /* a free counts as so many bytes at least */

@@ -21,8 +21,7 @@ static rmm_status_t check_device(const rmm_driver_t *driver, int device)
                      driver, RMM_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, device,
                      "and the host cannot use managed memory at the same time "
                      "(cudaDevAttrConcurrentManagedAccess is 0), which a managed "
-                     "memory "
-                     "pool needs: use the managed resource")
+                     "memory pool needs: use the managed resource")
                : status;
 }
 

@@ -203,7 +203,7 @@ static void free_outstanding(binning_t *self, shard_t *shard)
     size_t from = 0;
 
     if (driver != NULL) {
-        /* work may still be queued, on streams that nobody names here */
+        /* work may still be queued, on streams that are not known here */
         (void)rmm__driver_wait_device(driver, mr->device);
     }
     while (rmm__pointer_map_any(&shard->blocks, &from, &entry)) {

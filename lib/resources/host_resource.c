@@ -25,9 +25,8 @@ host_obtain(rmm_tracked_t *self, const rmm_request_t *request, void **ptr_out)
         posix_memalign(ptr_out, request->align, request->bytes) != 0) {
         return rmm__error(
             RMM_ERR_OUT_OF_MEMORY,
-            "no host memory for %zu bytes aligned to %zu: the process or the machine "
-            "is "
-            "at its limit",
+            "no host memory for %zu bytes aligned to %zu: the process or the "
+            "machine is at its limit",
             request->bytes, request->align);
     }
     return RMM_OK;

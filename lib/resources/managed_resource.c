@@ -64,9 +64,8 @@ static rmm_status_t managed_check(const rmm_driver_t *driver, int device)
 {
     rmm_status_t status = rmm__driver_require(
         driver, RMM_ATTRIBUTE_MANAGED_MEMORY, device,
-        "has no managed memory (cudaDevAttrManagedMemory is 0): use the cuda or the "
-        "pinned "
-        "resource");
+        "has no managed memory (cudaDevAttrManagedMemory is 0): use the cuda or "
+        "the pinned resource");
 
     return status == RMM_OK ? try_it(driver, device) : status;
 }

@@ -242,8 +242,7 @@ rmm_status_t rmm__mempool_require(const rmm_driver_t *driver, int device)
     return rmm__driver_require(
         driver, RMM_ATTRIBUTE_MEMORY_POOLS, device,
         "has no memory pools (cudaDevAttrMemoryPoolsSupported is 0): use a pool "
-        "resource "
-        "over the cuda resource");
+        "resource over the cuda resource");
 }
 
 /* The first look at what the pool holds. If it fails, the pool stays as it is. */

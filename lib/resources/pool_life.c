@@ -242,8 +242,7 @@ rmm__pool_init(pool_resource_t *self, rmm_resource_t *upstream, const pool_plan_
         status = rmm__error(
             RMM_ERR_UNSUPPORTED,
             "the upstream of %s must belong to a device, and '%s' (%s) belongs to "
-            "none: "
-            "use pinned or managed memory",
+            "none: use pinned or managed memory",
             plan->ops->type_name, upstream->name, rmm_resource_type(upstream));
     } else {
         self->driver = rmm__driver(&status);

@@ -79,11 +79,9 @@ static rmm_status_t check_device(const rmm_driver_t *driver, int device)
 {
     rmm_status_t status = rmm__driver_require(
         driver, RMM_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, device,
-        "cannot use the host's pageable memory (cudaDevAttrPageableMemoryAccess is 0): "
-        "it "
-        "needs a kernel and driver with HMM, or a machine with ATS; use the managed or "
-        "the "
-        "pinned resource");
+        "cannot use the host's pageable memory (cudaDevAttrPageableMemoryAccess is "
+        "0): it needs a kernel and driver with HMM, or a machine with ATS; use the "
+        "managed or the pinned resource");
 
     return status == RMM_OK && device >= (int)RMM_SEGMENT_DEVICES
                ? rmm__error(

@@ -166,7 +166,8 @@ static void copy(char *to, size_t bytes, const char *from)
 }
 
 /* What the C library runs before main() and before a thread's function, in every stack. Its lines
- * tell nobody anything, and cost 50 ms where libc6-dbg is installed: libdw unpacks all of that. */
+ * are of no use to a reader, and finding them takes 50 ms where libc6-dbg is installed, because
+ * libdw unpacks all of it. */
 static bool is_start_of_thread(const char *function)
 {
     static const char *const names[] = {"start_thread", "clone3", "__clone3"};
