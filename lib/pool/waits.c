@@ -76,7 +76,7 @@ void rmm__engine_close_by_waiting(
     rmm__mutex_lock(&engine->lock);
     stream = rmm__engine_stream_find_locked(engine, closing->stream_id);
     if (error == RMM_DRIVER_OK && stream != NULL) {
-        rmm__blocks_transfer(engine->blocks, stream->heap, engine->clean, stamp, 0);
+        (void)rmm__stream_clean_up_to_locked(engine, stream, stamp);
         /* another thread may still wait for later frees; what else is left came from
          * donors (below), and the stream has not used it */
         stream->may_be_foreign &= stream->foreign_stamp > stamp;

@@ -416,6 +416,43 @@ static void a_free_before_an_uncovered_free_waits_merges_with_an_older_one(void 
     setting_end(&amid);
 }
 
+static bool is_recorded_next;
+
+static int refuse_the_first_event(rmm_driver_event_t event, rmm_stream_t stream)
+{
+    return is_recorded_next ? sim_driver()->event_record(event, stream)
+                            : RMM_DRIVER_INVALID_VALUE;
+}
+
+/* Another thread frees on the stream, which gets an event: it is alone, and of this device. */
+static int wait_after_a_recorded_free(rmm_stream_t stream)
+{
+    is_recorded_next = true;
+    run_thread(free_upper);
+    return sim_driver()->stream_synchronize(stream);
+}
+
+/* What it freed is in the clean heap by then. */
+static void a_stream_that_a_free_waits_for_may_be_known_to_be_alone_meanwhile(void **state)
+{
+    rmm_driver_t hooked = *sim_driver();
+    void *lower, *all;
+
+    amid = setting_begin(a_pool);
+    is_recorded_next = false;
+    hooked.event_record = refuse_the_first_event;
+    hooked.stream_synchronize = wait_after_a_recorded_free;
+    pool_use_driver(amid.mr, &hooked);
+    lower = take(amid.mr, LOWER, amid.other);
+    upper = take(amid.mr, UPPER, amid.other);
+    give(amid.mr, lower, LOWER, amid.other);
+    assert_null(upper);
+    pool_use_driver(amid.mr, sim_driver());
+    all = take(amid.mr, 2 * BLOCK, amid.stream);
+    give(amid.mr, all, 2 * BLOCK, amid.stream);
+    setting_end(&amid);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -427,6 +464,8 @@ int main(void)
             the_unused_rest_of_a_block_that_another_device_waited_for_is_reused),
         cmocka_unit_test(
             a_free_before_an_uncovered_free_waits_merges_with_an_older_one),
+        cmocka_unit_test(
+            a_stream_that_a_free_waits_for_may_be_known_to_be_alone_meanwhile),
         cmocka_unit_test(work_of_another_device_is_over_before_the_next_use),
         cmocka_unit_test(a_refusal_though_blocks_are_unproven_comes_at_once),
         cmocka_unit_test(work_of_another_device_is_over_when_a_resource_ends),
