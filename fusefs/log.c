@@ -19,6 +19,8 @@
 #include "segment/log_text.h"
 #include "segment/text.h"
 
+#include "text.h"
+
 #define LINE_BYTES 512
 
 static const char *const level_names[LOG_LEVEL_COUNT] = {
@@ -64,11 +66,21 @@ make_line(char line[LINE_BYTES], const char *format, va_list args)
     rmm__text_clean(line, LINE_BYTES);
 }
 
+/* Other users' words are in it. A reason why the daemon does not start (log_reason) has the
+ * operator's own paths instead, and is not changed so. */
+static void show_ascii(char *line)
+{
+    for (; *line != '\0'; line++) {
+        *line = text_shown(*line, '?');
+    }
+}
+
 __attribute__((format(printf, 2, 0))) static void
 write_line(log_level_t level, const char *format, va_list args)
 {
     char line[LINE_BYTES];
     make_line(line, format, args);
+    show_ascii(line);
     if (atomic_load_explicit(&use_syslog, memory_order_relaxed)) {
         syslog(priorities[level], "%s", line);
     } else if (

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Strings of programs are shown in printable ASCII in every file of the tree: U+202E would reverse
-# the direction of what follows it on a line, an escape sequence change the terminal.
+# Strings of programs are shown in printable ASCII in every file of the tree, and in the daemon's own
+# log: U+202E would reverse the direction of what follows it on a line, an escape sequence change the
+# terminal.
 # shellcheck source=tests/fuse/common.sh
 . "$(dirname "$0")/common.sh"
 
@@ -44,4 +45,11 @@ process, = json.load(open(sys.argv[1]))["processes"]
 assert process["comm"].startswith("gpj.???"), process["comm"]
 END
 has 'rmm_process_up{.*comm="gpj.???' metrics || fail "metrics"
+
+# The log of the daemon: a word that a user wrote.
+! printf '%s' "$turn" >"$mnt/proc/$pid/diag/mode" 2>"$work/error" || fail "that is a mode"
+grep -qF '"????[31m"\" is not a mode' "$log" || fail "the word is not in the log"
+if LC_ALL=C grep -aP '[^\x20-\x7e\n\t]' "$log" >"$work/seen"; then
+    fail "not printable in the log: $(head -n 3 "$work/seen" | od -c | head -n 20)"
+fi
 stop_daemon
