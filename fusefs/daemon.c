@@ -359,6 +359,23 @@ static bool clear_if_cut(const char *path)
     return is_cut;
 }
 
+/* To unmount takes what is on top, which another process has mounted: then both stay, and a
+ * start after that one is gone clears ours. */
+static bool leave_if_covered(const rmmfs_t *rmmfs)
+{
+    const char *path = rmmfs->mountpoint.path;
+    char type[64];
+    if (!mountpoint_is_covered(path, type, sizeof(type))) {
+        return false;
+    }
+    log_error(
+        "a file system of type %s is mounted over %s: the tree below it stays "
+        "mounted, and answers nothing",
+        type, path);
+    session_leave_mounted(rmmfs->session);
+    return true;
+}
+
 int daemon_run(const options_t *options)
 {
     rmmfs_t rmmfs = {.options = options};
@@ -368,6 +385,9 @@ int daemon_run(const options_t *options)
         status = serve(&rmmfs);
     } else {
         log_reason("%s", rmmfs.reason);
+    }
+    if (started && leave_if_covered(&rmmfs)) {
+        status = EXIT_FAILURE;
     }
     session_close(rmmfs.session);
     if (rmmfs.watch != NULL) {

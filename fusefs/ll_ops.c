@@ -507,6 +507,11 @@ void session_forget(session_t *session, uint32_t serial)
     (void)fuse_lowlevel_notify_inval_inode(session->fuse, node_to_inode(dir), -1, 0);
 }
 
+void session_leave_mounted(session_t *session)
+{
+    session->mounted = false;
+}
+
 void session_close(session_t *session)
 {
     if (session == NULL) {

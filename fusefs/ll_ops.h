@@ -56,6 +56,9 @@ typedef enum session_haste {
 } session_haste_t;
 session_haste_t session_wake(session_t *session);
 
+/* session_close() is not to unmount. */
+void session_leave_mounted(session_t *session);
+
 /* Unmount (at once, also while programs have files open) and free. NULL is ignored. */
 void session_close(session_t *session);
 

@@ -80,24 +80,40 @@ static bool parse_mount(char *line, char **path_out, char **type_out)
     return true;
 }
 
-bool mountpoint_type(const char *path, char *type, size_t type_bytes)
+/* The mounts at exactly that path; type receives that of the topmost. */
+typedef struct mounts_there {
+    bool any, ours;
+} mounts_there_t;
+
+static mounts_there_t find_mounts(const char *path, char *type, size_t type_bytes)
 {
     FILE *table = fopen("/proc/self/mountinfo", "re");
     char *line = NULL;
     size_t line_bytes = 0;
-    bool found = false;
+    mounts_there_t there = {0};
     while (table != NULL && getline(&line, &line_bytes, table) > 0) {
         char *where, *what;
         if (parse_mount(line, &where, &what) && strcmp(where, path) == 0) {
             (void)snprintf(type, type_bytes, "%s", what); /* the last one is on top */
-            found = true;
+            there.any = true;
+            there.ours = there.ours || strcmp(what, MOUNT_TYPE) == 0;
         }
     }
     free(line);
     if (table != NULL) {
         (void)fclose(table);
     }
-    return found;
+    return there;
+}
+
+bool mountpoint_type(const char *path, char *type, size_t type_bytes)
+{
+    return find_mounts(path, type, type_bytes).any;
+}
+
+bool mountpoint_is_covered(const char *path, char *type, size_t type_bytes)
+{
+    return find_mounts(path, type, type_bytes).ours && strcmp(type, MOUNT_TYPE) != 0;
 }
 
 /* A user may not call umount2: fusermount3 is setuid for that. */

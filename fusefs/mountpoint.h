@@ -39,6 +39,9 @@ void mountpoint_abandon(const mountpoint_t *mountpoint);
 /* The type of the file system mounted at exactly that path, the topmost; false: none. */
 bool mountpoint_type(const char *path, char *type, size_t type_bytes);
 
+/* True, with the type of the topmost, if another file system is mounted over the tree there. */
+bool mountpoint_is_covered(const char *path, char *type, size_t type_bytes);
+
 /* Unmount at once, whatever has files open there. */
 bool mountpoint_detach(const char *path);
 
