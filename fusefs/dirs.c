@@ -38,6 +38,7 @@
 #define SHARED_PIECE_NS (MS / 4)    /* of them, 0.5 us each */
 #define SHARED_START_NS (5000 * MS) /* at the start */
 #define SHARED_AT_ONCE 64u
+#define SURVEY_DESCRIPTORS 6 /* that a survey has open at once, and one more */
 
 /* --- lists ---------------------------------------------------------------------------- */
 
@@ -525,8 +526,27 @@ static void drop_gone(dirs_t *dirs)
     dirs->count = kept;
 }
 
+/* Without them each directory would seem to be gone, and its programs be met as copies when it
+ * came back. */
+static bool has_descriptors(void)
+{
+    int fds[SURVEY_DESCRIPTORS];
+    int count = 0;
+    while (count < SURVEY_DESCRIPTORS &&
+           (fds[count] = open("/", O_PATH | O_CLOEXEC)) >= 0) {
+        count++;
+    }
+    for (int i = 0; i < count; i++) {
+        (void)close(fds[i]);
+    }
+    return count == SURVEY_DESCRIPTORS;
+}
+
 void dirs_survey(dirs_t *dirs)
 {
+    if (!has_descriptors()) {
+        return; /* it stays stale */
+    }
     dirs->stale = false;
     for (size_t i = 0; i < dirs->count; i++) {
         dirs->list[i]->seen = false;

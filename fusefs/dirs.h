@@ -103,7 +103,7 @@ bool dirs_have_news(const dirs_t *dirs);
  * are right when all is taken. */
 void dirs_take_news(dirs_t *dirs);
 
-/* Look for directories that came or went. */
+/* Look for directories that came or went; later, if the process is out of descriptors. */
 void dirs_survey(dirs_t *dirs);
 
 #endif /* RMM_FUSEFS_DIRS_H */

@@ -36,6 +36,19 @@ done
 all_shown() { is daemon/segments 20 && is daemon/unshown 0; }
 eventually all_shown
 expect gpu0/current_bytes 20
+
+# When none at all is left, the directory is not taken for gone: its programs would be met again as
+# copies of themselves when it came back.
+prlimit --pid "$daemon" --nofile=3:160
+sleep 2.5 # two looks for directories
+expect daemon/segments 20
+prlimit --pid "$daemon" --nofile=160:160
+start_program late
+eventually is daemon/segments 21 # at a look after that for directories
+sleep 1.5
+expect daemon/segments_rejected 0
+! grep "is another name or a copy" "$log" || fail "its programs were refused"
+kill_program late
 for i in $(seq 61 100); do
     start_program "p$i"
 done
