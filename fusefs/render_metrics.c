@@ -389,7 +389,23 @@ static void measure(metrics_t *metrics, budget_t *budget)
     metrics->cursor = first_row(metrics);
 }
 
-/* NULL: no memory. The snapshot is charged, too: the text keeps it. */
+/* The snapshot is charged, too: the text keeps it. */
+static bool charge(metrics_t *metrics, size_t levels)
+{
+    size_t held = snapshot_bytes(metrics->held);
+    size_t own = sizeof(*metrics) + levels * sizeof(level_t);
+    if (!text_take_held(&metrics->labels, held)) {
+        return false;
+    }
+    metrics->scratch_bytes = held;
+    if (!text_take_scratch(&metrics->labels, own)) {
+        return false;
+    }
+    metrics->scratch_bytes += own;
+    return true;
+}
+
+/* NULL: no memory. */
 static metrics_t *make_metrics(const snapshot_t *snapshot, const text_t *text)
 {
     metrics_t *metrics = calloc(1, sizeof(*metrics));
@@ -398,16 +414,13 @@ static metrics_t *make_metrics(const snapshot_t *snapshot, const text_t *text)
     }
     size_t levels = snapshot->device_count + (size_t)snapshot->location_count +
                     snapshot->resource_count;
-    size_t bytes =
-        sizeof(*metrics) + levels * sizeof(level_t) + snapshot_bytes(snapshot->whole);
     metrics->source = (text_source_t){put_piece, free_metrics};
     metrics->snapshot = snapshot;
     metrics->held = snapshot_retain(snapshot->whole);
     begin_text(&metrics->labels, text);
     begin_text(&metrics->before, text);
     begin_text(&metrics->after, text);
-    if (text_take_scratch(&metrics->labels, bytes)) {
-        metrics->scratch_bytes = bytes;
+    if (charge(metrics, levels)) {
         metrics->levels = malloc(levels * sizeof(level_t));
         if (metrics->levels == NULL) {
             metrics->labels.failed = TEXT_NO_MEMORY;

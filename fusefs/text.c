@@ -22,17 +22,23 @@ void text_init(text_t *text)
 
 /* --- memory --------------------------------------------------------------------------- */
 
-bool text_take_scratch(text_t *text, size_t bytes)
+bool text_take_held(text_t *text, size_t bytes)
 {
-    if (text->budget == NULL || bytes == 0) {
-        return true;
-    }
-    if (!budget_take(text->budget, text->uid, BUDGET_TEXT_BYTES, bytes)) {
+    if (text->budget != NULL && bytes != 0 &&
+        !budget_take(text->budget, text->uid, BUDGET_TEXT_BYTES, bytes)) {
         text->failed = TEXT_OVER_BUDGET;
         return false;
     }
-    if (!memory_take(&text->budget->memory, bytes)) {
-        budget_give(text->budget, text->uid, BUDGET_TEXT_BYTES, bytes);
+    return true;
+}
+
+bool text_take_scratch(text_t *text, size_t bytes)
+{
+    if (!text_take_held(text, bytes)) {
+        return false;
+    }
+    if (text->budget != NULL && !memory_take(&text->budget->memory, bytes)) {
+        text_give_scratch(text, bytes);
         text->failed = TEXT_NO_MEMORY;
         return false;
     }

@@ -10,6 +10,7 @@
 #include "dirs.h"
 #include "harness/runtime.h"
 #include "render.h"
+#include "render_node.h"
 #include "segment/segment_leaks_reader.h"
 #include "stream.h"
 #include "tree.h"
@@ -459,6 +460,49 @@ static void metrics_show_each_figure_in_decimal(void **state)
     end_texts(texts);
 }
 
+/* A control group of which nothing is left but the credit. */
+static void fill_group(memory_t *memory, const runtime_t *runtime, uint64_t credit)
+{
+    const char *const names[] = {"memory.max", "memory.current"};
+    for (int i = 0; i < 2; i++) {
+        char path[512];
+        (void)snprintf(path, sizeof(path), "%s/%s", runtime->path, names[i]);
+        FILE *file = fopen(path, "w");
+        assert_non_null(file);
+        assert_true(fputs("4096\n", file) >= 0);
+        assert_int_equal(fclose(file), 0);
+    }
+    memory_find_group(memory, runtime->path, "0::/\n");
+    memory->credit = credit;
+}
+
+static void metrics_do_not_ask_again_for_the_memory_of_their_snapshot(void **state)
+{
+    texts_t *texts = open_texts();
+    model_t *model = &texts->fixture.model;
+    runtime_t runtime;
+    runtime_open(&runtime);
+    add_processes(&texts->fixture);
+    snapshot_t *snapshot = snapshot_begin(model, &model->budget.memory);
+    assert_non_null(snapshot);
+    while (snapshot_continue(snapshot, model)) {
+    }
+    snapshot->resource_room += 10000; /* as if it were as large */
+    const size_t large = snapshot_bytes(snapshot);
+    fill_group(&model->budget.memory, &runtime, large / 2);
+    text_charge(&texts->text, &model->budget, 1000);
+    render_metrics(snapshot, &model->budget, METRICS_PROMETHEUS, &texts->text);
+    assert_int_equal(texts->text.failed, TEXT_GOOD);
+    assert_non_null(texts->text.source); /* it keeps the snapshot */
+    model->budget.memory.credit = 0;     /* for its own it does ask */
+    text_clear(&texts->text);
+    render_metrics(snapshot, &model->budget, METRICS_PROMETHEUS, &texts->text);
+    assert_int_equal(texts->text.failed, TEXT_NO_MEMORY);
+    snapshot_release(snapshot);
+    end_texts(texts);
+    runtime_close(&runtime);
+}
+
 static void a_text_grows_as_it_is_written(void **state)
 {
     text_t text;
@@ -489,6 +533,7 @@ int main(void)
         cmocka_unit_test(leaks_are_rows_by_age_and_then_their_files),
         cmocka_unit_test(metrics_are_the_same_text_in_pieces_of_any_length),
         cmocka_unit_test(metrics_show_each_figure_in_decimal),
+        cmocka_unit_test(metrics_do_not_ask_again_for_the_memory_of_their_snapshot),
         cmocka_unit_test(a_text_grows_as_it_is_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
