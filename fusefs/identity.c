@@ -28,23 +28,20 @@ static bool is_same(const identity_t *a, const identity_t *b)
 
 /* A file may be rewritten under another name: then its inode tells. What the reader refused
  * has no header. */
-static bool is_member(const member_t *member, const rmm_segment_t *segment)
+static bool is_of(const member_t *member, const rmm_segment_t *segment)
 {
     const identity_t known = identity_of(&member->segment);
     const identity_t found = identity_of(segment);
-    return member->state != MEMBER_UNREADABLE &&
-           (is_same(&known, &found) || (member->segment.device == segment->device &&
-                                        member->segment.inode == segment->inode));
+    return (member->segment.device == segment->device &&
+            member->segment.inode == segment->inode) ||
+           (member->state != MEMBER_UNREADABLE && is_same(&known, &found));
 }
 
-static const member_t *find_member(const model_t *model, const rmm_segment_t *segment)
+member_t *identity_member(const model_t *model, const rmm_segment_t *segment)
 {
-    for (uint32_t i = 0; i < model->process_count; i++) {
-        const process_t *process = model->processes[i];
-        for (uint32_t j = 0; j < process->member_count; j++) {
-            if (is_member(process->members[j], segment)) {
-                return process->members[j];
-            }
+    for (uint32_t i = 0; i < model->member_count; i++) {
+        if (is_of(model->members[i], segment)) {
+            return model->members[i];
         }
     }
     return NULL;
@@ -61,12 +58,11 @@ static bool has_ended(const identities_t *identities, const identity_t *identity
 }
 
 bool identity_is_counted(
-    const model_t *model, const rmm_segment_t *segment,
+    const model_t *model, const rmm_segment_t *segment, const member_t *member,
     char reason[RMM_SEGMENT_REASON_BYTES])
 {
     const identity_t identity = identity_of(segment);
-    const member_t *member = find_member(model, segment);
-    if (member != NULL) {
+    if (member != NULL && member->state != MEMBER_UNREADABLE) {
         (void)snprintf(
             reason, RMM_SEGMENT_REASON_BYTES,
             "it is another name or a copy of segment %s", member->segment.name);

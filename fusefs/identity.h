@@ -26,6 +26,7 @@
 #define IDENTITY_OF_USER_MAX 64u
 #define IDENTITY_MAX 1024u
 
+struct member;
 struct model;
 
 typedef struct identity {
@@ -40,13 +41,16 @@ typedef struct identities {
     uint32_t count;
 } identities_t;
 
+/* The member of this file, or of one with the same identity; NULL: none. */
+struct member *identity_member(const struct model *model, const rmm_segment_t *segment);
+
 /*
  * True, with one line for the log, if the segment is counted already under another name.
- * The caller has looked for its name.
+ * The caller has looked for its name, and for its member, which is passed here.
  */
 bool identity_is_counted(
     const struct model *model, const rmm_segment_t *segment,
-    char reason[RMM_SEGMENT_REASON_BYTES]);
+    const struct member *member, char reason[RMM_SEGMENT_REASON_BYTES]);
 
 /* It has ended, and its totals are counted. */
 void identity_note_ended(identities_t *identities, const rmm_segment_t *segment);

@@ -512,20 +512,14 @@ refuse_name(model_t *model, entry_t *entry, member_t *member, const char *reason
     return MEETING_REFUSED;
 }
 
-/* The member whose file was renamed away and has its name again; NULL: there is none. */
-static member_t *
-find_returned(const model_t *model, const entry_t *entry, const rmm_segment_t *segment)
+/* Its file was renamed away and has its name again. */
+static bool
+has_returned(const member_t *member, const entry_t *entry, const rmm_segment_t *segment)
 {
-    for (uint32_t i = 0; i < model->member_count; i++) {
-        member_t *member = model->members[i];
-        if (member->entry == NULL && member->dir == entry->dir &&
-            strcmp(member->segment.name, entry->name) == 0 &&
-            member->segment.device == segment->device &&
-            member->segment.inode == segment->inode) {
-            return member;
-        }
-    }
-    return NULL;
+    return member->entry == NULL && member->dir == entry->dir &&
+           strcmp(member->segment.name, entry->name) == 0 &&
+           member->segment.device == segment->device &&
+           member->segment.inode == segment->inode;
 }
 
 static meeting_t meet_good(model_t *model, entry_t *entry, member_t *member)
@@ -549,14 +543,14 @@ static meeting_t meet_good(model_t *model, entry_t *entry, member_t *member)
     if (member->segment.uid != entry->owner) { /* charged to its owner, or not ours */
         return refuse_name(model, entry, member, "another user's file took its name");
     }
-    member_t *returned = find_returned(model, entry, &member->segment);
-    if (returned != NULL) {
-        bind_name(returned, entry);
+    member_t *known = identity_member(model, &member->segment);
+    if (known != NULL && has_returned(known, entry, &member->segment)) {
+        bind_name(known, entry);
         model_free_member(model, member);
         return MEETING_TAKEN;
     }
     if (model_folded(model, entry->name, member->segment.uid) == NULL &&
-        identity_is_counted(model, &member->segment, reason)) {
+        identity_is_counted(model, &member->segment, known, reason)) {
         return refuse_name(model, entry, member, reason);
     }
     return take_good(model, member, entry);

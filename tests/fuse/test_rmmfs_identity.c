@@ -19,7 +19,8 @@ static rmm_segment_t segment_of(uid_t uid, uint64_t made_ns)
 static bool is_counted(const model_t *model, const rmm_segment_t *segment)
 {
     char reason[RMM_SEGMENT_REASON_BYTES] = "";
-    bool counted = identity_is_counted(model, segment, reason);
+    const member_t *member = identity_member(model, segment);
+    bool counted = identity_is_counted(model, segment, member, reason);
     assert_int_equal(counted, reason[0] != '\0');
     return counted;
 }
