@@ -106,7 +106,8 @@ static mounts_there_t find_mounts(const char *path, char *type, size_t type_byte
     return there;
 }
 
-bool mountpoint_type(const char *path, char *type, size_t type_bytes)
+/* The type of the topmost; false: none. */
+static bool topmost_type(const char *path, char *type, size_t type_bytes)
 {
     return find_mounts(path, type, type_bytes).any;
 }
@@ -228,7 +229,7 @@ static bool has_end_pending(const char *pid)
 static bool is_ours(const char *path)
 {
     char type[64];
-    return mountpoint_type(path, type, sizeof(type)) && strcmp(type, MOUNT_TYPE) == 0;
+    return topmost_type(path, type, sizeof(type)) && strcmp(type, MOUNT_TYPE) == 0;
 }
 
 /* True: it is gone, or dead. A daemon that stays is told from one that ends by several looks:
@@ -258,7 +259,7 @@ static bool refuse_live(const char *path, const char *pid, const reason_t *reaso
 static bool clear_dead(const char *path, const reason_t *reason)
 {
     char type[64] = "";
-    (void)mountpoint_type(path, type, sizeof(type));
+    (void)topmost_type(path, type, sizeof(type));
     if (strcmp(type, MOUNT_TYPE) != 0) {
         return refuse(
             reason, "%s is a dead mount of type %s: `umount %s` first", path,
@@ -291,9 +292,9 @@ static bool clear_all_dead(const char *path, const reason_t *reason)
          look_at(path, &status) != 0 && (errno == ENOTCONN || errno == ECONNABORTED);
          looks++) {
         char type[64];
-        bool is_mount = mountpoint_type(path, type, sizeof(type));
+        bool is_mount = topmost_type(path, type, sizeof(type));
         if ((is_mount || looks >= LOOKS_ALIVE) && !clear_dead(path, reason) &&
-            (looks >= LOOKS_ALIVE || mountpoint_type(path, type, sizeof(type)))) {
+            (looks >= LOOKS_ALIVE || topmost_type(path, type, sizeof(type)))) {
             return false;
         }
         (void)nanosleep(&pause, NULL);

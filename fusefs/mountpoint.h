@@ -36,9 +36,6 @@ bool mountpoint_clear(const char *wanted, char *reason, size_t reason_bytes);
 /* Undo what mountpoint_prepare made. */
 void mountpoint_abandon(const mountpoint_t *mountpoint);
 
-/* The type of the file system mounted at exactly that path, the topmost; false: none. */
-bool mountpoint_type(const char *path, char *type, size_t type_bytes);
-
 /* True, with the type of the topmost, if another file system is mounted over the tree there. */
 bool mountpoint_is_covered(const char *path, char *type, size_t type_bytes);
 

@@ -75,7 +75,7 @@ static void render_gpus(const model_t *model, text_t *text)
     }
 }
 
-int render_root(model_t *model, node_t node, text_t *text)
+static int render_root(model_t *model, node_t node, text_t *text)
 {
     switch (node.file) {
     case FILE_VERSION:
@@ -137,7 +137,7 @@ static bool render_identity(const device_t *device, uint8_t file, text_t *text)
     }
 }
 
-int render_device(model_t *model, node_t node, text_t *text)
+static int render_device(model_t *model, node_t node, text_t *text)
 {
     const device_t *device = model_device_const(model, node.id);
     if (device == NULL) {
@@ -284,7 +284,7 @@ static void render_process_log_level(const process_t *process, text_t *text)
     text_puts(text, "-1\n");
 }
 
-int render_process(model_t *model, node_t node, text_t *text)
+static int render_process(model_t *model, node_t node, text_t *text)
 {
     const process_t *process = model_process(model, node.serial);
     const member_t *speaker = process != NULL ? process_speaker(process) : NULL;
@@ -341,7 +341,7 @@ static void render_trims(const process_t *process, text_t *text)
     render_value(text, made);
 }
 
-int render_process_device(model_t *model, node_t node, text_t *text)
+static int render_process_device(model_t *model, node_t node, text_t *text)
 {
     const process_t *process = model_process(model, node.serial);
     figures_t figures;
@@ -372,7 +372,7 @@ int render_process_device(model_t *model, node_t node, text_t *text)
 
 /* --- a resource ----------------------------------------------------------------------- */
 
-int render_resource(model_t *model, node_t node, text_t *text)
+static int render_resource(model_t *model, node_t node, text_t *text)
 {
     member_t *member = model_member(model, node.serial);
     slot_view_t view;

@@ -101,7 +101,8 @@ void render_taken(uint64_t taken_ns, text_t *text)
         now_ns > taken_ns ? now_ns - taken_ns : 0);
 }
 
-void render_block_remarks(const block_rows_t *rows, text_t *text)
+/* Lines about what is not in the table. */
+static void render_block_remarks(const block_rows_t *rows, text_t *text)
 {
     const rmm_blocks_resource_t *resource = &rows->resource;
     if (!rows->is_there) {

@@ -26,8 +26,7 @@ bool block_rows_read(
     block_rows_t *out, text_t *text);
 void block_rows_free(block_rows_t *rows, text_t *text);
 
-/* "# taken_ns_ago 12", and lines about what is not in the table. */
+/* "# taken_ns_ago 12" */
 void render_taken(uint64_t taken_ns, text_t *text);
-void render_block_remarks(const block_rows_t *rows, text_t *text);
 
 #endif /* RMM_FUSEFS_RENDER_BLOCKS_H */

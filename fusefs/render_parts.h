@@ -82,12 +82,7 @@ void render_blocks(render_rest_t *rest, text_t *text);
 void render_allocations_begin(const process_t *process, render_rest_t *rest);
 void render_allocations(render_rest_t *rest, text_t *text);
 
-/* All return 0 or -ENOENT. */
-int render_root(model_t *model, node_t node, text_t *text);
+/* 0 or -ENOENT. */
 int render_daemon(model_t *model, node_t node, text_t *text);
-int render_device(model_t *model, node_t node, text_t *text);
-int render_process(model_t *model, node_t node, text_t *text);
-int render_process_device(model_t *model, node_t node, text_t *text);
-int render_resource(model_t *model, node_t node, text_t *text);
 
 #endif /* RMM_FUSEFS_RENDER_PARTS_H */

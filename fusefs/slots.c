@@ -262,11 +262,6 @@ find(member_t *member, uint32_t mask, uint32_t instance_id, slot_view_t *view_ou
     return search.found;
 }
 
-bool slots_find(member_t *member, uint32_t instance_id, slot_view_t *view_out)
-{
-    return instance_id != 0 && find(member, UINT32_MAX, instance_id, view_out);
-}
-
 bool slots_find_low(member_t *member, uint32_t low_bits, slot_view_t *view_out)
 {
     return find(member, SLOT_LOW_BITS, low_bits, view_out);

@@ -58,11 +58,8 @@ bool slots_each_within(
     member_t *member, uint32_t location, slot_allowance_t *allowance, slot_fn visit,
     void *arg);
 
-/* The resource with this instance id; false: it does not live (any more). */
-bool slots_find(member_t *member, uint32_t instance_id, slot_view_t *view_out);
-
-/* The same by as many bits of it as an inode number has room for (tree.h): of two whose ids
- * differ by 2^21 the first. */
+/* The resource with this instance id, of which as many bits are given as an inode number has room
+ * for (tree.h): of two whose ids differ by 2^21 the first. False: it does not live (any more). */
 #define SLOT_LOW_BITS 0x1fffffu
 bool slots_find_low(member_t *member, uint32_t low_bits, slot_view_t *view_out);
 

@@ -51,11 +51,6 @@ struct stream {
     findings_pipe_t *findings; /* of a process's diagnosis; else NULL */
 };
 
-bool stream_is(node_t node)
-{
-    return tree_kind(node) == KIND_PIPE;
-}
-
 stream_t *stream_open(node_t node, uint64_t process, uid_t uid, budget_t *budget)
 {
     stream_t *stream = calloc(1, sizeof(*stream));

@@ -29,9 +29,6 @@ typedef enum stream_state {
     STREAM_END   /* never again */
 } stream_state_t;
 
-/* Is this file a stream? */
-bool stream_is(node_t node);
-
 /* NULL: no memory. `process`: the serial of its process, 0 of the node's log and events; `uid`:
  * of the user who opens it and is charged with what it holds; budget NULL: no user is. */
 stream_t *stream_open(node_t node, uint64_t process, uid_t uid, budget_t *budget);

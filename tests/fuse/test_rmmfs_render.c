@@ -98,7 +98,7 @@ static void render_one(const char *name, node_t node, void *arg)
     if (node.file == FILE_SELF) {
         all->dirs[all->count++] = node;
         assert_int_equal(render_file(&all->texts->fixture.model, node, text), -EISDIR);
-    } else if (stream_is(node)) {
+    } else if (tree_kind(node) == KIND_PIPE) {
         assert_int_equal(render_file(&all->texts->fixture.model, node, text), -ENOENT);
     } else if (node.file == FILE_PROCESS_LOG) { /* empty, if nothing was logged */
         assert_int_equal(render_file(&all->texts->fixture.model, node, text), 0);

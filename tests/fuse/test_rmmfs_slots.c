@@ -62,7 +62,7 @@ static void a_found_slot_has_its_own_request(void **state)
     for (uint32_t i = 40; i-- > 0;) {
         slot_view_t view;
         rmm_control_slot_t request;
-        assert_true(slots_find(member, i + 1, &view));
+        assert_true(slots_find_low(member, i + 1, &view));
         assert_int_equal(view.index, i);
         assert_true(slot_request(&view, &request));
         assert_int_equal(request.peak_reset, i + 100);
@@ -94,8 +94,7 @@ static void expect_at(seek_fn seek, member_t *member, uint32_t id, uint32_t inde
 /* Its slot went to another resource, and it, or one of its number, lives in another slot. */
 static void a_resource_is_not_looked_for_only_where_it_was(void **state)
 {
-    const seek_fn seeks[] = {
-        slots_find, slots_find_low, slots_identify, slots_identify_low};
+    const seek_fn seeks[] = {slots_find_low, slots_identify, slots_identify_low};
     for (size_t i = 0; i < sizeof(seeks) / sizeof(seeks[0]); i++) {
         fixture_t *fixture = open_fixture();
         slot_view_t view;
