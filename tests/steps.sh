@@ -144,7 +144,7 @@ step_tsan() {
 # time and memory is run: sanitizers need much more of both.
 same_optimised='^sim\.(planted_faults|timeline)$'
 optimised='^(abi|gpu|hip|sim|stress|unit)\.'
-optimised+='|^fuse\.(answers_whatever|bounds_the_texts|delays_nobody|goes_on_without|holds_out|runs_as_a_service|serves|survives|the_demo)'
+optimised+='|^fuse\.(answers_whatever|bounds_the_texts|delays_nobody|goes_on_without|runs_as_a_service|serves|survives|the_demo|withstands)'
 
 # Of what the steps dev and asan run this one leaves out what an optimiser cannot break in another
 # way, and shortens sweeps; sim.fork takes half a minute there, and one lock that is forgotten is found
