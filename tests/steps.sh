@@ -105,27 +105,29 @@ step_asan() {
 # Programs with one thread, in which this sanitizer has nothing to find. rmm-top has another one where
 # /rmm is mounted, as in fuse.feeds_rmm_top.
 # ctest knows at most nine groups in an expression.
-one_thread='^unit\.(blocks.*|index|segment_.*|replay_.*|spec|timeline_parts|diag_inject.*|diag_peak|diag_order|diag_bounds'
+one_thread='^unit\.(bench_parts|blocks.*|index|segment_.*|replay_.*|spec|timeline_parts|diag_inject.*|diag_peak|diag_order|diag_order_model|diag_bounds|diag_cubin'
 one_thread+='|diag_guard_model|diag_graph_model|diag_live_map|diag_freed|diag_verdicts|diag_graphs|diag_kernel_table|diag_modes|diag_reader'
-one_thread+='|diag_stacks|diag_timeline|event_csv|fit_model|inject_driver|log_text|stat_docs|node_page|rmmfs_blocks|top_.*)$'
+one_thread+='|diag_stacks|diag_timeline|event_csv|fit_model|inject_driver|log_text|stat_docs|node_page|top_.*'
+one_thread+='|rmmfs_(blocks|budget|cgroup|figures|groups|identity|man_page|memory|node_events|render|shares|slots|stream|tree|trims|waiters))$'
 one_thread+='|^sim\.(pool|pool_shared|pool_chunks.*|pool_order.*|pool_proven.*|pool_virtual.*|pool_steps|arena_faults|arena_report'
 one_thread+='|async|attributes|base_resources|compositions|fixed_size|pool_upstream|memory|system_memory|nvtx_.*|container_edges|container_faults'
 one_thread+='|container_multidevice|device_array|device_buffer|device_scalar|rmm_async|rmm_resources|order|contract.*'
 one_thread+='|faults.*|annotated_faults.*|reentry\..*|annotated_reentry.*|fork|replay_program|measures_and_draws|timeline'
 one_thread+='|barrier|resource_spec|diag_model|callback_resource|cuda_resource|custom_resource'
-one_thread+='|getters|host_resource|failure_callback_adaptor|log_file|prefetch_adaptor|location_users|publish_failing|run_program'
-one_thread+='|run_report|top|sim_catches|sim_env|sim_fault|sim_managed|sim_mem.*|sim_observe|sim_order|sim_vi.*)$'
+one_thread+='|getters|host_resource|failure_callback_adaptor|log_file|nvtx|prefetch_adaptor|prefetch_adaptor_without|location_users|publish_failing|run_program'
+one_thread+='|run_report|top|sim_catches|sim_env|sim_fault|sim_inject|sim_managed|sim_mem.*|sim_observe|sim_order|sim_vi.*)$'
 one_thread+='|^fuse\.the_demo_shows_what_it_must$|^hip\.(open\..*|hip_abi|contract\..*|device\..*|faults\..*)$'
 same_over_hip='^hip\.sim\.' # programs that sim runs, too
 # Its threads meet as in fuse.delays_nobody_by_long_texts, and it takes minutes: it is about memory.
 about_memory='^fuse\.bounds_the_texts_of_hostile_files$'
 
-# Only what a program has of its own may start threads: the library does not.
+# Only what a program has of its own may start threads: the library does not, and the daemon's parts
+# only by these functions.
 start_no_thread() {
     local program bad=0 count=0
     while read -r program; do
         count=$((count + 1))
-        find "${program%/*}/CMakeFiles/${program##*/}.dir" -name '*.o' -exec nm -u {} + | grep -q pthread_create || continue
+        find "${program%/*}/CMakeFiles/${program##*/}.dir" -name '*.o' -exec nm -u {} + | grep -qE 'pthread_create|holders_start|turns_start' || continue
         echo "$program starts threads: take its test out of one_thread"
         bad=1
     done < <(ctest --preset asan --show-only=json-v1 -R "$one_thread" | sed -nE 's|^ *"(/.*/build/asan/tests/.*)",?$|\1|p' | sort -u)
