@@ -1,21 +1,18 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# usage: inside.sh add_subdirectory|fetch_content SOURCE RMM_CUDA BUILD_TYPE RMM_HEAVY_CHECKS LIBRARY
-# The C consumer with rmm-c inside its own project, shared and then, by the project's own
-# wish, static: nothing but the library is built, nothing of it is installed, and the
-# project's settings stay its own. The shared one, from a copy of the sources,
-# consists of the objects of LIBRARY, byte for byte.
-# A target "rmm" of the project (RAPIDS has one) is no trouble.
+# usage: inside.sh SOURCE RMM_CUDA BUILD_TYPE RMM_HEAVY_CHECKS LIBRARY
+# The C consumer with a copy of rmm-c inside its own project: by add_subdirectory(), shared, and then
+# by FetchContent and the project's own wish, static: nothing but the library is built, nothing of it is
+# installed, and the project's settings stay its own. It consists of the objects of LIBRARY, byte for
+# byte. A target "rmm" of the project (RAPIDS has one) is no trouble.
+# Both ways have the same build folder, so that what is compiled for the first serves the second.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/common.sh"
-way=$1 source=$2 cuda=$3 build_type=$4 heavy=$5 library=$6
-[ "$way" = add_subdirectory ] || build_type=Debug # nothing is compared: the quickest
-if [ "$way" = add_subdirectory ]; then
-    mkdir -p "$work/a/place of/another/name"
-    cp -r "$source"/{CMakeLists.txt,cmake,compat,include,lib} "$work/a/place of/another/name"
-    source="$work/a/place of/another/name"
-fi
+cuda=$2 build_type=$3 heavy=$4 library=$5
+source="$work/a/place of/another/name"
+mkdir -p "$source"
+cp -r "$1"/{CMakeLists.txt,cmake,compat,include,lib} "$source"
 
 add_subdirectory() {
     echo "add_subdirectory(\"$source\" rmm-c)"
@@ -26,7 +23,7 @@ fetch_content() {
     cat <<END
 set(BUILD_SHARED_LIBS OFF)
 include(FetchContent)
-FetchContent_Declare(rmm-c SOURCE_DIR "$source")
+FetchContent_Declare(rmm-c SOURCE_DIR "$source" BINARY_DIR "$work/build/rmm-c")
 FetchContent_MakeAvailable(rmm-c)
 END
 }
@@ -34,13 +31,15 @@ END
 mkdir "$work/source"
 cp "$here/consumer_c/main.c" "$work/source"
 echo 'int outer_rmm(void); int outer_rmm(void) { return 0; }' >"$work/source/outer.c"
-cat >"$work/source/CMakeLists.txt" <<END
+
+write_project() { # WAY
+    cat >"$work/source/CMakeLists.txt" <<END
 cmake_minimum_required(VERSION 3.24)
 project(outer LANGUAGES C)
 set(RMM_CUDA "$cuda" CACHE STRING "")
 get_cmake_property(cache_before CACHE_VARIABLES)
 get_directory_property(options_before COMPILE_OPTIONS)
-$($way)
+$($1)
 add_library(rmm outer.c) # static, as is CMake's default
 add_executable(consumer main.c)
 target_link_libraries(consumer PRIVATE rmm-c::rmm)
@@ -69,18 +68,30 @@ if(NOT type STREQUAL "STATIC_LIBRARY")
     message(FATAL_ERROR "a library of the outer project has become a \${type}")
 endif()
 END
-"$cmake" -S "$work/source" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE="$build_type" -DRMM_HEAVY_CHECKS="$heavy" >"$work/log" 2>&1 ||
-    { cat "$work/log"; die "configure failed"; }
-"$cmake" --build "$work/build" -j 2 >"$work/log" 2>&1 ||
-    { tail -n 40 "$work/log"; die "build failed"; }
-expect_consumer_output "$work/build/consumer"
+}
 
-kind=so
-[ "$way" = add_subdirectory ] || kind=a
-built=$(find "$work/build" -name "librmm-c.$kind")
-[ -n "$built" ] || die "no librmm-c.$kind was built"
+# try_way WAY FILE: builds the project with rmm-c as FILE.
+try_way() {
+    write_project "$1"
+    rm -rf "$work/build/CMakeCache.txt" "$work/stage"
+    "$cmake" -S "$work/source" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE="$build_type" -DRMM_HEAVY_CHECKS="$heavy" >"$work/log" 2>&1 ||
+        { cat "$work/log"; die "$1: configure failed"; }
+    "$cmake" --build "$work/build" -j 2 >"$work/log" 2>&1 ||
+        { tail -n 40 "$work/log"; die "$1: build failed"; }
+    expect_consumer_output "$work/build/consumer"
+    [ -n "$(find "$work/build" -name "$2")" ] || die "$1: no $2 was built"
+    "$cmake" --install "$work/build" --prefix "$work/stage" >/dev/null
+    [ "$(cd "$work/stage" && find . ! -type d)" = ./bin/consumer ] ||
+        die "$1: installed with the outer project: $(cd "$work/stage" && find . ! -type d)"
+}
+
+try_way add_subdirectory librmm-c.so
+find "$work/build" -name 'librmm-c.*' -delete
+try_way fetch_content librmm-c.a
+[ -z "$(find "$work/build" -name 'librmm-c.so*')" ] || die "a shared library was built as well"
+
 # a debug build keeps the paths of its machine
-if [ "$kind" = so ] && [ "$build_type" != Debug ]; then
+if [ "$build_type" != Debug ]; then
     count=0
     while read -r object; do
         cmp "$work/build/rmm-c/lib/$object" "$(dirname "$library")/$object" || die "a build in another folder gives another library"
@@ -89,6 +100,3 @@ if [ "$kind" = so ] && [ "$build_type" != Debug ]; then
     [ "$count" -gt 100 ] || die "only $count objects compared"
     echo "$count objects are the same bytes in another folder"
 fi
-"$cmake" --install "$work/build" --prefix "$work/stage" >/dev/null
-[ "$(cd "$work/stage" && find . ! -type d)" = ./bin/consumer ] ||
-    die "installed with the outer project: $(cd "$work/stage" && find . ! -type d)"
