@@ -309,6 +309,8 @@ static const fault_t faults[] = {
     READ(
         "managed_prefetch_batch", "managed", one_call, GPU_PREFETCH_BATCH, 4096, 0,
         4097),
+    WRITE("pool_fill_node", POOL, one_call, GPU_SET_NODE, 1000, 0, 1001),
+    READ("pool_copy_node_from", POOL, one_call, GPU_COPY_NODE_FROM, 1000, 1, 1000),
     WRITE("managed_discard_past", "managed", one_call, GPU_DISCARD, 4096, 0, 8192),
     WRITE(
         "managed_pool_discard_neighbour", "pool_managed:64MiB", one_call, GPU_DISCARD,

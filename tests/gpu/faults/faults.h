@@ -49,9 +49,9 @@ struct fault {
     size_t length;         /* and its bytes; 0: not looked at */
 
     gpu_wait_t wait; /* for plant(); where the GPU has it not, the fault is left out, */
-    gpu_call_t needs; /* the same of a call that is not `call`, */
-    gpu_way_t way;    /* of a way to launch, */
-    bool needs_nodes; /* and of graphs with nodes that the program adds or changes */
+    gpu_call_t needs;   /* the same of a call that is not `call`, */
+    gpu_way_t way;      /* of a way to launch, */
+    bool needs_cuda_13; /* and of what only CUDA has, and gpu.h says which */
 };
 
 typedef struct fault_class {
@@ -59,8 +59,8 @@ typedef struct fault_class {
     size_t count;
 } fault_class_t;
 
-extern const fault_class_t faults_bounds, faults_freed, faults_graphs, faults_launches,
-    faults_order, faults_streams, faults_verdicts;
+extern const fault_class_t faults_bounds, faults_driver, faults_freed, faults_graphs,
+    faults_launches, faults_order, faults_streams, faults_verdicts;
 
 /* These end the process if they fail. */
 void *scene_take(const scene_t *scene, size_t bytes, rmm_stream_t stream);

@@ -46,7 +46,9 @@ extern "C" {
     X(COPY_BOXES_FROM) /* a batch of two */                                            \
     X(COPY_ARRAY_FROM) /* to an array, not to `other` */                               \
     X(COPY_BATCH_FROM)                                                                 \
-    X(COPY_BATCH_TO)
+    X(COPY_BATCH_TO)                                                                   \
+    X(SET_NODE)       /* as a node that is added to a graph, and never runs */         \
+    X(COPY_NODE_FROM) /* the same */
 
 /* X(name): what makes work behind it follow what is on a stream. */
 #define GPU_WAITS(X)                                                                   \
@@ -57,13 +59,16 @@ extern "C" {
     X(EVENT_QUERY)                                                                     \
     X(STREAM_QUERY)                                                                    \
     X(HOST_FUNCTION)                                                                   \
-    X(FREE) /* of memory of the driver */
+    X(FREE)         /* of memory of the driver */                                      \
+    X(VALUE)        /* in memory; the diagnosis does not follow it, */                 \
+    X(LAUNCH_EVENT) /* nor this one, which a launch records as its attribute */
 
 /* X(name): a way to launch the kernel "reduce". */
 #define GPU_WAYS(X)                                                                    \
     X(COOPERATIVE)                                                                     \
     X(EXTENDED) /* with attributes */                                                  \
-    X(BUFFER)   /* all parameters packed into one */
+    X(CLUSTER)                                                                         \
+    X(BUFFER) /* all parameters packed into one */
 
 #define GPU_ENUM(name) GPU_##name,
 typedef enum gpu_call { GPU_NO_CALL, GPU_CALLS(GPU_ENUM) } gpu_call_t;
@@ -143,13 +148,22 @@ gpu_graph_t gpu_capture_keep(rmm_stream_t stream);
 void gpu_graph_launch(gpu_graph_t graph, rmm_stream_t on);
 void gpu_graph_destroy(gpu_graph_t graph);
 
-/* Only where gpu_has_nodes(). Instead of gpu_capture_keep(): the graph has what was captured as a
- * part, or runs it on a condition, which holds. */
-bool gpu_has_nodes(void);
+/* What follows, only where this holds. */
+bool gpu_is_cuda_13(void);
+
+/* Of a part of the GPU's processors; it does not wait for the default stream. */
+rmm_stream_t gpu_green_stream_create(void);
+
+/* Instead of gpu_capture_keep(): the graph has what was captured as a part, or runs it on a
+ * condition, which holds. */
 gpu_graph_t gpu_capture_child(rmm_stream_t stream);
 gpu_graph_t gpu_capture_condition(rmm_stream_t stream);
 /* What was captured is one launch of "reduce"; from now on it is given `block`. */
 gpu_graph_t gpu_capture_moved(rmm_stream_t stream, const void *block);
+/* The graph gets the nodes of what was captured, which differs in addresses only. */
+void gpu_capture_update(rmm_stream_t stream, gpu_graph_t graph);
+/* A launch of "reduce" with `block` is captured into the body of a condition. */
+gpu_graph_t gpu_capture_into_body(rmm_stream_t stream, const void *block);
 
 #ifdef __cplusplus
 }

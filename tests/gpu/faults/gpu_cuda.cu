@@ -5,13 +5,13 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
-#include <dlfcn.h>
 #include <sched.h>
 
-#include <cuda.h>
 #include <cuda_runtime.h>
 
 #include <rmm/rmm.h>
+
+#include "gpu/faults/cuda_calls.h"
 
 static void must(cudaError_t error, const char *what)
 {
@@ -81,6 +81,10 @@ extern "C" const char *gpu_call_name(gpu_call_t call)
         return CUDART_VERSION >= 13000 ? "cuMemPrefetchBatchAsync*" : NULL;
     case GPU_DISCARD:
         return CUDART_VERSION >= 13000 ? "cuMemDiscardBatchAsync*" : NULL;
+    case GPU_SET_NODE:
+        return "cuGraphAddMemsetNode*";
+    case GPU_COPY_NODE_FROM:
+        return "cuGraphAddMemcpyNode*";
     default:
         return NULL;
     }
@@ -113,6 +117,29 @@ static cudaError_t copy_to_array(void *block, size_t bytes)
             array, 0, 0, block, bytes, bytes, 1, cudaMemcpyDeviceToDevice);
         MUST(cudaFreeArray(array));
     }
+    return error;
+}
+
+/* `from` NULL: it fills. */
+static cudaError_t add_node(void *to, const void *from, size_t bytes)
+{
+    cudaMemsetParams fill = {};
+    cudaGraph_t graph = NULL;
+    cudaGraphNode_t node = NULL;
+    cudaError_t error = cudaSuccess;
+
+    fill.dst = to;
+    fill.elementSize = 1;
+    fill.width = bytes;
+    fill.height = 1;
+    MUST(cudaGraphCreate(&graph, 0));
+    if (from != NULL) {
+        error = cudaGraphAddMemcpyNode1D(
+            &node, graph, NULL, 0, to, from, bytes, cudaMemcpyDeviceToHost);
+    } else {
+        error = cudaGraphAddMemsetNode(&node, graph, NULL, 0, &fill);
+    }
+    MUST(cudaGraphDestroy(graph));
     return error;
 }
 
@@ -247,6 +274,10 @@ make_call(gpu_call_t call, void *block, void *other, size_t bytes, cudaStream_t 
     case GPU_SET_ROWS_ASYNC:
         return cudaMemset2DAsync(
             block, GPU_PITCH, 1, width_of(bytes), GPU_ROWS, stream);
+    case GPU_SET_NODE:
+        return add_node(block, NULL, bytes);
+    case GPU_COPY_NODE_FROM:
+        return add_node(other, block, bytes);
     default:
         return make_call_of_13(call, block, other, bytes, stream);
     }
@@ -295,6 +326,10 @@ extern "C" __global__ void poke(char *block, size_t bytes)
     }
 }
 
+extern "C" __global__ void idle(void)
+{
+}
+
 #define KERNEL_NAME(name)                                                              \
     case GPU_KERNEL_##name:                                                            \
         return #name;
@@ -338,11 +373,13 @@ extern "C" void gpu_launch_parts(const gpu_parts_t *parts, rmm_stream_t stream)
 
 extern "C" bool gpu_has_way(gpu_way_t way)
 {
-    (void)way;
-    return true;
-}
+    int has_clusters = 0;
 
-typedef decltype(&cuLaunchKernel) launch_fn;
+    return way != GPU_BY_CLUSTER ||
+           (cudaDeviceGetAttribute(&has_clusters, cudaDevAttrClusterLaunch, 0) ==
+                cudaSuccess &&
+            has_clusters != 0);
+}
 
 /* As the runtime does not: all parameters in one piece of memory. */
 static void launch_packed(const void *block, cudaStream_t stream)
@@ -354,12 +391,10 @@ static void launch_packed(const void *block, cudaStream_t stream)
     void *extra[] = {
         CU_LAUNCH_PARAM_BUFFER_POINTER, &parameters, CU_LAUNCH_PARAM_BUFFER_SIZE,
         &bytes, CU_LAUNCH_PARAM_END};
-    void *driver = dlopen("libcuda.so.1", RTLD_NOW);
-    launch_fn launch = (launch_fn)dlsym(driver, "cuLaunchKernel");
     cudaFunction_t function = NULL;
 
     MUST(cudaGetFuncBySymbol(&function, (const void *)reduce));
-    MUST((cudaError_t)launch(function, 1, 1, 1, 32, 1, 1, 0, stream, NULL, extra));
+    MUST_DRIVER(cuLaunchKernel, function, 1, 1, 1, 32, 1, 1, 0, stream, NULL, extra);
 }
 
 extern "C" void gpu_launch_by(gpu_way_t way, const void *block, rmm_stream_t stream)
@@ -379,6 +414,10 @@ extern "C" void gpu_launch_by(gpu_way_t way, const void *block, rmm_stream_t str
         return;
     }
     attribute.id = cudaLaunchAttributePriority;
+    if (way == GPU_BY_CLUSTER) {
+        attribute.id = cudaLaunchAttributeClusterDimension;
+        attribute.val.clusterDim = {1, 1, 1};
+    }
     config.gridDim = dim3(1);
     config.blockDim = dim3(32);
     config.stream = stream;
@@ -468,6 +507,40 @@ static void free_memory(void)
     MUST(cudaFree(memory));
 }
 
+static void wait_for_launch_event(cudaStream_t first, cudaStream_t later)
+{
+    cudaEvent_t event = (cudaEvent_t)gpu_event_create();
+    cudaLaunchAttribute attribute = {};
+    cudaLaunchConfig_t config = {};
+
+    attribute.id = cudaLaunchAttributeLaunchCompletionEvent;
+    attribute.val.launchCompletionEvent.event = event;
+    config.gridDim = dim3(1);
+    config.blockDim = dim3(1);
+    config.stream = first;
+    config.attrs = &attribute;
+    config.numAttrs = 1;
+    MUST(cudaLaunchKernelExC(&config, (const void *)idle, NULL));
+    MUST(cudaStreamWaitEvent(later, event, 0));
+    MUST(cudaEventDestroy(event));
+}
+
+static void wait_for_value(cudaStream_t first, cudaStream_t later)
+{
+    static void *word = NULL;
+    static unsigned value = 0;
+
+    if (word == NULL) {
+        MUST(cudaMalloc(&word, sizeof(value)));
+        MUST(cudaMemset(word, 0, sizeof(value)));
+        gpu_synchronize();
+    }
+    value++;
+    MUST_DRIVER(cuStreamWriteValue32, first, (CUdeviceptr)word, value, 0);
+    MUST_DRIVER(
+        cuStreamWaitValue32, later, (CUdeviceptr)word, value, CU_STREAM_WAIT_VALUE_GEQ);
+}
+
 extern "C" void gpu_wait(gpu_wait_t wait, rmm_stream_t first, rmm_stream_t later)
 {
     switch (wait) {
@@ -487,6 +560,12 @@ extern "C" void gpu_wait(gpu_wait_t wait, rmm_stream_t first, rmm_stream_t later
         break;
     case GPU_WAIT_FREE:
         free_memory();
+        break;
+    case GPU_WAIT_VALUE:
+        wait_for_value(first, later);
+        break;
+    case GPU_WAIT_LAUNCH_EVENT:
+        wait_for_launch_event(first, later);
         break;
     default:
         wait_for_event(wait, first, later);
@@ -514,72 +593,6 @@ extern "C" gpu_graph_t gpu_capture_keep(rmm_stream_t stream)
 
     MUST(cudaStreamEndCapture(stream, &graph));
     return make_executable(graph);
-}
-
-/* --- nodes of graphs ----------------------------------------------------------------- */
-
-extern "C" bool gpu_has_nodes(void)
-{
-    return CUDART_VERSION >= 13000;
-}
-
-extern "C" gpu_graph_t gpu_capture_child(rmm_stream_t stream)
-{
-    cudaGraph_t part = NULL, graph = NULL;
-    cudaGraphNode_t node = NULL;
-
-    MUST(cudaStreamEndCapture(stream, &part));
-    MUST(cudaGraphCreate(&graph, 0));
-    MUST(cudaGraphAddChildGraphNode(&node, graph, NULL, 0, part));
-    MUST(cudaGraphDestroy(part));
-    return make_executable(graph);
-}
-
-extern "C" gpu_graph_t gpu_capture_condition(rmm_stream_t stream)
-{
-    cudaGraph_t graph = NULL;
-#if CUDART_VERSION >= 13000
-    cudaGraph_t part = NULL;
-    cudaGraphNode_t node = NULL;
-    cudaGraphConditionalHandle handle = 0;
-    cudaGraphNodeParams parameters = {};
-
-    MUST(cudaStreamEndCapture(stream, &part));
-    MUST(cudaGraphCreate(&graph, 0));
-    MUST(cudaGraphConditionalHandleCreate(
-        &handle, graph, 1, cudaGraphCondAssignDefault));
-    parameters.type = cudaGraphNodeTypeConditional;
-    parameters.conditional.handle = handle;
-    parameters.conditional.type = cudaGraphCondTypeIf;
-    parameters.conditional.size = 1;
-    MUST(cudaGraphAddNode(&node, graph, NULL, NULL, 0, &parameters));
-    MUST(cudaGraphAddChildGraphNode(
-        &node, parameters.conditional.phGraph_out[0], NULL, 0, part));
-    MUST(cudaGraphDestroy(part));
-#else
-    (void)stream;
-#endif
-    return make_executable(graph);
-}
-
-extern "C" gpu_graph_t gpu_capture_moved(rmm_stream_t stream, const void *block)
-{
-    const void *second = NULL;
-    void *values[] = {&block, &second};
-    cudaGraph_t graph = NULL;
-    cudaGraphExec_t executable = NULL;
-    cudaGraphNode_t node = NULL;
-    size_t count = 1;
-    cudaKernelNodeParams parameters = {};
-
-    MUST(cudaStreamEndCapture(stream, &graph));
-    MUST(cudaGraphInstantiate(&executable, graph, 0));
-    MUST(cudaGraphGetNodes(graph, &node, &count));
-    MUST(cudaGraphKernelNodeGetParams(node, &parameters));
-    parameters.kernelParams = values;
-    MUST(cudaGraphExecKernelNodeSetParams(executable, node, &parameters));
-    MUST(cudaGraphDestroy(graph));
-    return (gpu_graph_t)executable;
 }
 
 extern "C" void gpu_graph_launch(gpu_graph_t graph, rmm_stream_t on)

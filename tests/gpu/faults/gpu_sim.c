@@ -207,30 +207,6 @@ void gpu_graph_destroy(gpu_graph_t graph)
     MUST(rmm_sim_graph_destroy((rmm_sim_graph_t)graph));
 }
 
-/* Its graphs are captured and run as they are. */
-bool gpu_has_nodes(void)
-{
-    return false;
-}
-
-gpu_graph_t gpu_capture_child(rmm_stream_t stream)
-{
-    (void)stream;
-    abort(); /* gpu_has_nodes(), as below */
-}
-
-gpu_graph_t gpu_capture_condition(rmm_stream_t stream)
-{
-    (void)stream;
-    abort();
-}
-
-gpu_graph_t gpu_capture_moved(rmm_stream_t stream, const void *block)
-{
-    (void)stream, (void)block;
-    abort();
-}
-
 void gpu_capture_end(rmm_stream_t stream, int launches, rmm_stream_t on)
 {
     gpu_graph_t graph = gpu_capture_keep(stream);

@@ -93,6 +93,64 @@ static void free_early(scene_t *scene, const fault_t *fault, bool is_faulty)
     }
 }
 
+/* It is used in a branch, on a stream that joined the capture and was joined in turn. */
+static void launch_branch_late(scene_t *scene, const fault_t *fault, bool is_faulty)
+{
+    char *block = take_used(scene);
+    gpu_graph_t graph = NULL;
+
+    (void)fault;
+    gpu_capture_begin(scene->a);
+    gpu_launch(GPU_KERNEL_sum, scene->host, NULL, scene->a);
+    gpu_wait(GPU_WAIT_EVENT, scene->a, scene->b);
+    gpu_launch(GPU_KERNEL_reduce, block + 64, NULL, scene->b);
+    gpu_wait(GPU_WAIT_EVENT, scene->b, scene->a);
+    graph = gpu_capture_keep(scene->a);
+    gpu_graph_launch(graph, scene->a);
+    if (is_faulty) {
+        drop(scene, block);
+    }
+    gpu_graph_launch(graph, scene->a);
+    gpu_synchronize();
+    if (!is_faulty) {
+        drop(scene, block);
+    }
+    gpu_graph_destroy(graph);
+}
+
+/* Blocks come and go on other streams, and one in the graph, while a stream captures that the
+ * default stream waits for. */
+static void blocks_beside_capture(scene_t *scene, const fault_t *fault, bool is_faulty)
+{
+    char *block = take_used(scene);
+    rmm_stream_t normal = NULL;
+
+    (void)is_faulty;
+    if (rmm_stream_create(0, &normal) != RMM_OK) {
+        return;
+    }
+    for (size_t i = 0; i < 20; i++) {
+        const size_t bytes = fault->bytes + 100 * i;
+        void *inside = NULL, *beside = NULL;
+        gpu_graph_t graph = NULL;
+
+        gpu_capture_begin(normal);
+        gpu_launch(GPU_KERNEL_reduce, block, NULL, normal);
+        inside = scene_take(scene, BYTES, normal);
+        gpu_launch(GPU_KERNEL_fill, inside, NULL, normal);
+        scene_drop(scene, inside, BYTES, normal);
+        beside = scene_take(scene, bytes, scene->b);
+        gpu_call(GPU_SET, beside, NULL, bytes, scene->b);
+        scene_drop(scene, beside, bytes, scene->b);
+        graph = gpu_capture_keep(normal);
+        gpu_graph_launch(graph, scene->a);
+        gpu_synchronize();
+        gpu_graph_destroy(graph);
+    }
+    drop(scene, block);
+    (void)rmm_stream_destroy(normal);
+}
+
 /* Many graphs of the same block, launched in turn. */
 static void many_graphs(scene_t *scene, const fault_t *fault, bool is_faulty)
 {
@@ -141,6 +199,38 @@ static void move_node(scene_t *scene, const fault_t *fault, bool is_faulty)
     drop(scene, block);
     launch_and_end(scene, graph);
     drop(scene, other);
+}
+
+/* The graph gets another block by an update, and the first is freed, which is right. */
+static void update_then_late(scene_t *scene, const fault_t *fault, bool is_faulty)
+{
+    char *first = take_used(scene), *block = take_used(scene);
+    gpu_graph_t graph = NULL;
+
+    (void)fault;
+    begin_with_reduce(scene, first);
+    graph = gpu_capture_keep(scene->a);
+    gpu_graph_launch(graph, scene->a);
+    begin_with_reduce(scene, block);
+    gpu_capture_update(scene->a, graph);
+    drop(scene, first);
+    gpu_graph_launch(graph, scene->a);
+    if (is_faulty) {
+        drop(scene, block);
+    }
+    launch_and_end(scene, graph);
+    if (!is_faulty) {
+        drop(scene, block);
+    }
+}
+
+static void captured_into_body(scene_t *scene, const fault_t *fault, bool is_faulty)
+{
+    char *block = take_used(scene);
+
+    (void)fault, (void)is_faulty;
+    launch_and_end(scene, gpu_capture_into_body(scene->a, block));
+    drop(scene, block);
 }
 
 static void part_of_graph(scene_t *scene, const fault_t *fault, bool is_faulty)
@@ -223,16 +313,31 @@ static const fault_t faults[] = {
      ALL,
      .resource = POOL,
      .plant = move_node,
-     .needs_nodes = true},
+     .needs_cuda_13 = true},
     {.name = "graph_condition",
      ALL,
      .resource = POOL,
      .plant = on_condition,
-     .needs_nodes = true},
+     .needs_cuda_13 = true},
     {.name = "graph_child_late",
      LATE(POOL, part_of_graph),
      .kernel = "reduce",
-     .needs_nodes = true},
+     .needs_cuda_13 = true},
+    {.name = "graph_branch_late", LATE(POOL, launch_branch_late), .kernel = "reduce"},
+    {.name = "graph_update_late",
+     LATE(POOL, update_then_late),
+     .kernel = "reduce",
+     .needs_cuda_13 = true},
+    {.name = "graph_body",
+     ALL,
+     .resource = POOL,
+     .plant = captured_into_body,
+     .needs_cuda_13 = true},
+    {.name = "blocks_beside_capture",
+     .modes = "usage,bounds,order,guards",
+     .bytes = BYTES,
+     .resource = POOL,
+     .plant = blocks_beside_capture},
     {.name = "many_graphs", BOUNDS, .resource = POOL, .plant = many_graphs},
 };
 

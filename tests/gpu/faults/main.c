@@ -18,8 +18,8 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static const fault_class_t *const classes[] = {
-    &faults_bounds, &faults_freed,   &faults_graphs,   &faults_launches,
-    &faults_order,  &faults_streams, &faults_verdicts,
+    &faults_bounds,   &faults_driver, &faults_freed,   &faults_graphs,
+    &faults_launches, &faults_order,  &faults_streams, &faults_verdicts,
 };
 
 static void must(rmm_status_t status, const char *what)
@@ -113,7 +113,7 @@ static bool can_run(const fault_t *fault)
            (fault->needs == GPU_NO_CALL || gpu_call_name(fault->needs) != NULL) &&
            (fault->wait == GPU_NO_WAIT || gpu_has_wait(fault->wait)) &&
            (fault->way == GPU_NO_WAY || gpu_has_way(fault->way)) &&
-           (!fault->needs_nodes || gpu_has_nodes());
+           (!fault->needs_cuda_13 || gpu_is_cuda_13());
 }
 
 /* NULL, or the fault of that name; without a name all are listed. */

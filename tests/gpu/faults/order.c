@@ -129,6 +129,43 @@ static void use_as_second(scene_t *scene, const fault_t *fault, bool is_faulty)
     drop(scene, mine, scene->b);
 }
 
+/* Streams of a part of the processors are ordered by nothing else than others. */
+static void use_on_green_stream(scene_t *scene, const fault_t *fault, bool is_faulty)
+{
+    rmm_stream_t green = gpu_green_stream_create();
+    void *block = take(scene, scene->a);
+
+    (void)fault;
+    if (!is_faulty) {
+        order_streams(scene->a, green);
+    }
+    use(GPU_KERNEL_reduce, block, green);
+    drop_at_last(scene, block, scene->a);
+}
+
+/* By what the diagnosis does not follow, and so does not judge, until the host has waited; then
+ * by nothing. */
+static void use_after_unseen(scene_t *scene, const fault_t *fault, bool is_faulty)
+{
+    void *block = NULL;
+
+    for (int i = 0; i < 20; i++) {
+        block = take(scene, scene->a);
+        use(GPU_KERNEL_fill, block, scene->a);
+        gpu_wait(fault->wait, scene->a, scene->b);
+        use(GPU_KERNEL_scale, block, scene->b);
+        gpu_call(GPU_SET, block, NULL, BYTES, scene->b);
+        drop(scene, block, scene->b);
+    }
+    gpu_synchronize();
+    block = take(scene, scene->a);
+    if (!is_faulty) {
+        order_streams(scene->a, scene->b);
+    }
+    use(GPU_KERNEL_reduce, block, scene->b);
+    drop_at_last(scene, block, scene->a);
+}
+
 static void use_in_struct(scene_t *scene, const fault_t *fault, bool is_faulty)
 {
     char *mine = take(scene, scene->b), *block = take(scene, scene->a);
@@ -277,6 +314,19 @@ static void free_under_kernel(scene_t *scene, const fault_t *fault, bool is_faul
     drop(scene, block, scene->a);
 }
 
+/* The host knows that the other stream has finished; the faulty one does not wait. */
+static void free_after_wait(scene_t *scene, const fault_t *fault, bool is_faulty)
+{
+    void *block = take(scene, scene->a);
+
+    order_streams(scene->a, scene->b);
+    use(GPU_KERNEL_reduce, block, scene->b);
+    if (!is_faulty) {
+        gpu_wait(fault->wait, scene->b, scene->a);
+    }
+    drop(scene, block, scene->a);
+}
+
 static void free_under_copy(scene_t *scene, const fault_t *fault, bool is_faulty)
 {
     void *block = take(scene, scene->a);
@@ -347,6 +397,13 @@ static void come_and_go(scene_t *scene, const fault_t *fault, bool is_faulty)
     EARLY_USE("reduce")
 #define RESOURCE(spec) .resource = spec, .plant = use_after_wait, .wait = GPU_WAIT_EVENT
 
+#define UNSEEN(kind)                                                                   \
+    .resource = POOL, .plant = use_after_unseen, .wait = GPU_WAIT_##kind,              \
+    EARLY_USE("reduce")
+#define FREE_AFTER(kind)                                                               \
+    .resource = POOL, .plant = free_after_wait, .wait = GPU_WAIT_##kind, EARLY_FREE,   \
+    .other = "reduce"
+
 static const fault_t faults[] = {
     {.name = "no_event", WAIT(EVENT)},
     {.name = "no_stream_wait", WAIT(STREAM)},
@@ -356,6 +413,13 @@ static const fault_t faults[] = {
     {.name = "no_stream_query", WAIT(STREAM_QUERY)},
     {.name = "no_host_function", WAIT(HOST_FUNCTION)},
     {.name = "no_free", WAIT(FREE)},
+    {.name = "values_then_no_event", UNSEEN(VALUE)},
+    {.name = "launch_events_then_no_event", UNSEEN(LAUNCH_EVENT)},
+    {.name = "green_no_event",
+     .resource = POOL,
+     .plant = use_on_green_stream,
+     .needs_cuda_13 = true,
+     EARLY_USE("reduce")},
     {.name = "virtual_no_event", RESOURCE("pool_virtual:64MiB"), EARLY_USE("reduce")},
     {.name = "arena_no_event", RESOURCE("arena:64MiB"), EARLY_USE("reduce")},
     {.name = "fixed_no_event", RESOURCE("fixed_size:4KiB"), EARLY_USE("reduce")},
@@ -473,6 +537,9 @@ static const fault_t faults[] = {
      .plant = free_under_kernel,
      EARLY_FREE,
      .other = "sum"},
+    {.name = "free_before_stream_ends", FREE_AFTER(STREAM)},
+    {.name = "free_before_function", FREE_AFTER(HOST_FUNCTION)},
+    {.name = "free_before_event_ends", FREE_AFTER(EVENT_QUERY)},
     {.name = "free_under_copy",
      .resource = POOL,
      .plant = free_under_copy,
