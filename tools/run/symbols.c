@@ -165,13 +165,27 @@ static void copy(char *to, size_t bytes, const char *from)
     rmm__text_clean(to, bytes);
 }
 
+static bool is_c_library(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash != NULL ? slash + 1 : path;
+
+    return strncmp(name, "libc.so", strlen("libc.so")) == 0 ||
+           strncmp(name, "libc-2.", strlen("libc-2.")) ==
+               0 || /* before glibc 2.34, as below */
+           strncmp(name, "libpthread", strlen("libpthread")) == 0;
+}
+
 /* What the C library runs before main() and before a thread's function, in every stack. Its lines
  * are of no use to a reader, and finding them takes 50 ms where libc6-dbg is installed, because
  * libdw unpacks all of it. */
-static bool is_start_of_thread(const char *function)
+static bool is_start_of_thread(const char *path, const char *function)
 {
     static const char *const names[] = {"start_thread", "clone3", "__clone3"};
 
+    if (!is_c_library(path)) {
+        return false;
+    }
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         if (strcmp(function, names[i]) == 0) {
             return true;
@@ -193,7 +207,7 @@ void run_symbols_find(
     copy(
         symbol_out->function, sizeof(symbol_out->function),
         symbols->dwfl_module_addrname(file->module, address));
-    if (is_start_of_thread(symbol_out->function)) {
+    if (is_start_of_thread(module->path, symbol_out->function)) {
         return;
     }
     void *line = symbols->dwfl_module_getsrc(file->module, address);

@@ -51,7 +51,7 @@ struct fault {
     gpu_wait_t wait; /* for plant(); where the GPU has it not, the fault is left out, */
     gpu_call_t needs;   /* the same of a call that is not `call`, */
     gpu_way_t way;      /* of a way to launch, */
-    bool needs_cuda_13; /* and of what only CUDA has, and gpu.h says which */
+    bool needs_cuda_13; /* and of what gpu.h says that only CUDA 13 has */
 };
 
 typedef struct fault_class {

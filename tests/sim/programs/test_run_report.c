@@ -367,6 +367,7 @@ static void check_cxx_stack(const json_t *finding)
 {
     const json_t *frame;
     size_t i;
+    bool has_lines = false;
 
     json_array_foreach(json_object_get(finding, "stack"), i, frame)
     {
@@ -375,6 +376,12 @@ static void check_cxx_stack(const json_t *finding)
                 text_in(frame, "function"), "void user::two_uses<float>(float*)");
             assert_string_equal(
                 text_in(frame, "function_mangled"), "_ZN4user8two_usesIfEEvPT_");
+            has_lines = json_is_integer(json_object_get(frame, "line"));
+        }
+        if (strcmp(text_in(frame, "function"), "start_thread") == 0) {
+            assert_string_equal(text_in(frame, "module"), PROGRAM);
+            assert_int_equal(
+                json_is_integer(json_object_get(frame, "line")), has_lines);
         }
     }
 }
