@@ -236,7 +236,13 @@ static bool reserve(inject_words_t *words, size_t count)
 
 static void append(inject_words_t *words, const void *from, size_t count)
 {
-    memcpy(&words->words[words->count], from, count * sizeof(uint64_t));
+    uint64_t *to = &words->words[words->count];
+
+    if (count == 1) { /* most parameters: no call, as the size is known */
+        memcpy(to, from, sizeof(*to));
+    } else {
+        memcpy(to, from, count * sizeof(*to));
+    }
     words->count += count;
 }
 
