@@ -110,7 +110,7 @@ void rmm__order_findings_event(
         return;
     }
     if (rmm__clocks_is_unsure(self->order.clocks, use.place) ||
-        rmm__event_has_stale_words(event)) {
+        use.place == RMM_CLOCKS_SHARED || rmm__event_has_stale_words(event)) {
         RMM_ROW_ADD(&self->header->unjudged, 1);
     }
     if (rmm__event_has_stale_words(event)) {

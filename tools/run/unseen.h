@@ -28,7 +28,7 @@
     X(peaks_dropped, "allocation was", "allocations were",                             \
       "on a device whose peak is not kept")                                            \
     X(unjudged, "call or launch was", "calls and launches were",                       \
-      "not judged by order")                                                           \
+      "not, or not fully, judged by order")                                            \
     X(guards_missing, "block had", "blocks had", "no guard")                           \
     X(guards_unchecked, "launch or free came", "launches and frees came",              \
       "without a check of guards")

@@ -336,6 +336,41 @@ static void finds_nothing_in_what_large_structs_have_left_over(void **state)
     child_run(pass_a_large_struct, NULL);
 }
 
+/* More streams than are told apart: what the last one does is judged only against others. */
+static void use_many_streams(child_t *self, void *argument)
+{
+    enum { STREAMS = 70 };
+    scene_t scene;
+    diag_file_t file;
+    void *block = NULL;
+
+    open_scene(&scene, RMM_STREAM_NON_BLOCKING);
+    block = take(scene.pool, BYTES, scene.a);
+    for (int i = 0; i < STREAMS; i++) {
+        rmm_stream_t stream = NULL;
+
+        CHECK(rmm_stream_create(RMM_STREAM_NON_BLOCKING, &stream) == RMM_OK);
+        order_streams(&scene, scene.a, stream);
+        launch("scale", block, stream);
+        order_streams(&scene, stream, scene.a);
+        if (i == STREAMS / 2) { /* these are told apart */
+            open_own_file(&runtime, &file);
+            CHECK(file.header->unjudged == 0);
+            diag_file_close(&file);
+        }
+    }
+    drop(&scene, block, scene.a);
+    open_own_file(&runtime, &file);
+    CHECK(file.header->findings_total == 0);
+    CHECK(file.header->unjudged > 0 && file.header->unjudged < STREAMS / 2);
+    diag_file_close(&file);
+}
+
+static void counts_what_streams_do_that_are_not_told_apart(void **state)
+{
+    child_run(use_many_streams, NULL);
+}
+
 /* Streams hand blocks of one pool to each other, in threads, with streams that come and go. */
 enum { ROUNDS = 1000 };
 
@@ -396,6 +431,7 @@ int main(void)
         CASE(finds_nothing_in_what_the_library_does_itself),
         CASE(memory_of_the_driver_is_ready_for_every_stream),
         CASE(finds_nothing_in_what_large_structs_have_left_over),
+        CASE(counts_what_streams_do_that_are_not_told_apart),
         CASE(finds_nothing_while_threads_hand_blocks_on),
     };
 
