@@ -209,10 +209,22 @@ uint64_t rmm__clocks_advance(rmm_clocks_t *clocks, uint32_t place)
     return now;
 }
 
-void rmm__clocks_unsure(rmm_clocks_t *clocks, uint32_t place)
+static void make_unsure(rmm_clocks_t *clocks, uint32_t place)
 {
     (void)rmm__clocks_advance(clocks, place);
     clocks->streams[place].clock.is_unsure = true;
+}
+
+bool rmm__clocks_may_capture(const rmm_clocks_t *clocks, uint32_t place)
+{
+    return clocks->streams[place].capture != 0 ||
+           (clocks->has_unseen_capture && clocks->streams[place].clock.is_unsure);
+}
+
+void rmm__clocks_unsure(rmm_clocks_t *clocks, uint32_t place)
+{
+    clocks->is_lost = clocks->is_lost || rmm__clocks_may_capture(clocks, place);
+    make_unsure(clocks, place);
 }
 
 void rmm__clocks_stream_ends(rmm_clocks_t *clocks, rmm_stream_t stream)
@@ -348,6 +360,22 @@ static bool is_under_way(const rmm_clocks_t *clocks, uint64_t capture)
     return false;
 }
 
+/* The stream captures, and its place does not say so. */
+static void capture_unseen(rmm_clocks_t *clocks, uint32_t place)
+{
+    clocks->has_unseen_capture = true;
+    make_unsure(clocks, place);
+}
+
+static void join_capture(rmm_clocks_t *clocks, uint32_t place, uint64_t capture)
+{
+    if (place == RMM_CLOCKS_SHARED) {
+        capture_unseen(clocks, place);
+    } else {
+        clocks->streams[place].capture = capture;
+    }
+}
+
 void rmm__clocks_wait(
     rmm_clocks_t *clocks, uint32_t place, uint64_t handle, bool captured)
 {
@@ -356,7 +384,9 @@ void rmm__clocks_wait(
 
     if (stream->capture == 0 && event != NULL && event->capture != 0 &&
         is_under_way(clocks, event->capture)) {
-        stream->capture = event->capture; /* the stream joins it */
+        join_capture(clocks, place, event->capture);
+    } else if (captured && stream->capture == 0) {
+        capture_unseen(clocks, place);
     }
     if (captured || stream->capture != 0) {
         return;
@@ -389,7 +419,7 @@ bool rmm__clocks_captures(const rmm_clocks_t *clocks, uint32_t place)
 
 void rmm__clocks_capture_begins(rmm_clocks_t *clocks, uint32_t place)
 {
-    clocks->streams[place].capture = ++clocks->captures;
+    join_capture(clocks, place, ++clocks->captures);
 }
 
 void rmm__clocks_capture_ends(rmm_clocks_t *clocks, uint32_t place)

@@ -19,6 +19,8 @@
  *  - a stream that waits for an unknown event, or for what no event tells, is unsure: nothing is
  *    known to be unordered before its work. So is what waits for such a stream. The host
  *    ends this when it waits for it: then all that was begun has its order.
+ *  - the place that streams share is in no capture: whether one of them captures, and which, is not
+ *    known. It is unsure instead, until the host waits for the device.
  *
  * Not locked: the engine's lock protects it. Bounded: about 1.1 MB, all taken at the start.
  */
@@ -71,7 +73,8 @@ typedef struct rmm_clocks {
     uint32_t count; /* places from here on were never used, the shared one apart */
     uint32_t last;  /* where the last search ended */
     bool is_shared; /* a stream found no place */
-    bool is_lost;   /* the order is not known any more: every stream is unsure */
+    bool has_unseen_capture; /* a stream captured, and its place did not say so */
+    bool is_lost; /* the order is not known any more: every stream is unsure */
     uint64_t ends, uses, captures;
     rmm_clock_event_t events[RMM_CLOCKS_EVENT_SETS][RMM_CLOCKS_EVENT_WAYS];
 } rmm_clocks_t;
@@ -90,11 +93,13 @@ void rmm__clocks_stream_ends(rmm_clocks_t *clocks, rmm_stream_t stream);
 /* The time of the stream's next operation, which follows all that it has to follow. */
 uint64_t rmm__clocks_advance(rmm_clocks_t *clocks, uint32_t place);
 
-/* It will wait for something that cannot be seen. */
+/* It will wait for something that cannot be seen; if it captures, each launch of the graph will. */
 void rmm__clocks_unsure(rmm_clocks_t *clocks, uint32_t place);
 
 /* On a stream that captures: what it is given does not run. */
 bool rmm__clocks_captures(const rmm_clocks_t *clocks, uint32_t place);
+/* Or may capture: nothing is known of it. */
+bool rmm__clocks_may_capture(const rmm_clocks_t *clocks, uint32_t place);
 void rmm__clocks_capture_begins(rmm_clocks_t *clocks, uint32_t place);
 void rmm__clocks_capture_ends(rmm_clocks_t *clocks, uint32_t place);
 

@@ -60,17 +60,16 @@ static void on_stream_call(rmm_clocks_t *clocks, const rmm_diag_event_v1_t *even
     bool is_of_capture =
         event->kind == RMM_DIAG_CAPTURE_BEGIN || event->kind == RMM_DIAG_CAPTURE_END;
 
+    if (event->kind == RMM_DIAG_STREAM_UNSURE) {
+        rmm__clocks_unsure(clocks, place);
+        return;
+    }
     if (!is_of_capture && rmm__clocks_captures(clocks, place)) {
-        /* a wait for what no call tells is part of the graph: each launch makes it */
-        clocks->is_lost = clocks->is_lost || event->kind == RMM_DIAG_STREAM_UNSURE;
         return;
     }
     switch (event->kind) {
     case RMM_DIAG_STREAM_SYNC:
         rmm__clocks_sync_stream(clocks, place);
-        break;
-    case RMM_DIAG_STREAM_UNSURE:
-        rmm__clocks_unsure(clocks, place);
         break;
     case RMM_DIAG_PREFETCH:     /* both pass on the order of other streams */
     case RMM_DIAG_GRAPH_LAUNCH: /* what its nodes use is not judged here */
@@ -287,7 +286,8 @@ void rmm__order_allocated(
         return;
     }
     place = place_of(order, given);
-    if (!rmm__clocks_captures(order->clocks, place)) {
+    if (!rmm__clocks_may_capture(
+            order->clocks, place)) { /* else it may be the graph's */
         block->place = (uint16_t)place;
         block->allocated = rmm__clocks_advance(order->clocks, place);
     }
