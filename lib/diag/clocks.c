@@ -77,6 +77,19 @@ static uint32_t vacant_place(const rmm_clocks_t *clocks)
     return place;
 }
 
+/* A stream begins at a place, maybe that of one before it, of which it knows the times only. What
+ * the default stream waits for it waits for as well. */
+static void begin_at(rmm_clocks_t *clocks, uint32_t place, bool is_blocking)
+{
+    rmm_clock_stream_t *entry = &clocks->streams[place];
+
+    entry->ended = 0;
+    entry->capture = 0;
+    entry->is_blocking = is_blocking;
+    entry->clock.is_unsure =
+        is_blocking && clocks->streams[RMM_CLOCKS_LEGACY].clock.is_unsure;
+}
+
 static uint32_t
 take_place(rmm_clocks_t *clocks, uint64_t key, rmm_stream_t stream, bool is_blocking)
 {
@@ -95,10 +108,7 @@ take_place(rmm_clocks_t *clocks, uint64_t key, rmm_stream_t stream, bool is_bloc
     entry->stream_id = rmm_stream_is_per_thread_default(stream)
                            ? UINT64_MAX
                            : (uint64_t)(uintptr_t)stream;
-    entry->ended = 0;
-    entry->capture = 0;
-    entry->is_blocking = is_blocking;
-    entry->clock.is_unsure = false; /* of the stream that had the place before */
+    begin_at(clocks, place, is_blocking);
     return place;
 }
 
@@ -126,10 +136,7 @@ void rmm__clocks_stream_begins(
         (void)take_place(clocks, key, stream, is_blocking);
         return;
     }
-    clocks->streams[place].ended = 0;
-    clocks->streams[place].capture = 0;
-    clocks->streams[place].is_blocking = is_blocking;
-    clocks->streams[place].clock.is_unsure = false; /* as in take_place() */
+    begin_at(clocks, place, is_blocking);
     clocks->streams[place].stream_id = (uint64_t)(uintptr_t)stream;
 }
 

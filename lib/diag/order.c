@@ -286,10 +286,12 @@ void rmm__order_allocated(
         return;
     }
     place = place_of(order, given);
-    if (!rmm__clocks_may_capture(
-            order->clocks, place)) { /* else it may be the graph's */
+    if (!rmm__clocks_captures(order->clocks, place)) {
+        uint64_t now = rmm__clocks_advance(order->clocks, place);
+        bool may_capture = rmm__clocks_may_capture(order->clocks, place);
+
         block->place = (uint16_t)place;
-        block->allocated = rmm__clocks_advance(order->clocks, place);
+        block->allocated = may_capture ? 0 : now; /* it may be the graph's memory */
     }
 }
 

@@ -336,6 +336,22 @@ static void the_default_stream_waits_for_blocking_streams_that_ended(void **stat
     assert_false(order.clocks->is_shared);
 }
 
+/* The new stream follows the default stream as the first did, and what that waits for. */
+static void a_new_stream_waits_for_what_the_default_stream_waits_for(void **state)
+{
+    (void)state;
+    make(A, false);
+    make(B, true);
+    allocate(0, B);
+    tell(RMM_DIAG_STREAM_UNSURE, LEGACY, 0);
+    assert_false(is_bad_use(0, A, &kernel));
+    tell(RMM_DIAG_STREAM_DESTROY, A, 0);
+    make(A, false);
+    assert_false(is_bad_use(0, A, &kernel));
+    make(C, true); /* which does not follow it */
+    assert_true(is_bad_use(0, C, &kernel));
+}
+
 static void an_event_that_ended_is_not_known(void **state)
 {
     (void)state;
@@ -435,6 +451,7 @@ int main(void)
         CASE(a_stream_joins_a_capture_whatever_is_said_of_its_wait),
         CASE(a_handle_that_is_used_again_is_another_stream),
         CASE(the_default_stream_waits_for_blocking_streams_that_ended),
+        CASE(a_new_stream_waits_for_what_the_default_stream_waits_for),
         CASE(an_event_that_ended_is_not_known),
         CASE(more_streams_than_fit_are_one),
         CASE(places_of_streams_that_ended_are_used_again),
