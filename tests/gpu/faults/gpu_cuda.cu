@@ -199,10 +199,15 @@ static cudaError_t discard(void *block, size_t bytes, cudaStream_t stream)
 }
 #endif
 
-static cudaError_t make_call_of_13(
+/* Nodes of graphs, and what CUDA 13 has. */
+static cudaError_t make_newer_call(
     gpu_call_t call, void *block, void *other, size_t bytes, cudaStream_t stream)
 {
     switch (call) {
+    case GPU_SET_NODE:
+        return add_node(block, NULL, bytes);
+    case GPU_COPY_NODE_FROM:
+        return add_node(other, block, bytes);
 #if CUDART_VERSION >= 13000
     case GPU_COPY_BATCH_FROM:
         return copy_batch(other, block, bytes, stream);
@@ -274,12 +279,8 @@ make_call(gpu_call_t call, void *block, void *other, size_t bytes, cudaStream_t 
     case GPU_SET_ROWS_ASYNC:
         return cudaMemset2DAsync(
             block, GPU_PITCH, 1, width_of(bytes), GPU_ROWS, stream);
-    case GPU_SET_NODE:
-        return add_node(block, NULL, bytes);
-    case GPU_COPY_NODE_FROM:
-        return add_node(other, block, bytes);
     default:
-        return make_call_of_13(call, block, other, bytes, stream);
+        return make_newer_call(call, block, other, bytes, stream);
     }
 }
 

@@ -239,10 +239,9 @@ int main(int argc, char **argv)
         return 1;
     }
     if (argc > 1 && strstr(argv[1], "ordered") != NULL) {
-        if (strstr(argv[1], "_cxx") != NULL) {
-            return use_two_streams_of_cxx(pool);
-        }
-        return use_two_streams(pool, "reduce", strcmp(argv[1], "ordered") == 0);
+        return strstr(argv[1], "_cxx") != NULL
+                   ? use_two_streams_of_cxx(pool)
+                   : use_two_streams(pool, "reduce", strcmp(argv[1], "ordered") == 0);
     }
     if (argc > 1 && strcmp(argv[1], "under_graph") == 0) {
         return free_under_graph(pool);

@@ -10,7 +10,6 @@
 
 #include <inttypes.h>
 #include <jansson.h>
-#include <pty.h>
 
 static runtime_t runtime;
 static program_t program;
@@ -688,86 +687,6 @@ static void an_earlier_report_stays_until_there_is_another(void **state)
     json_decref(report);
 }
 
-/* --- signals ---------------------------------------------------------------------------- */
-
-static void wait_for_output(void)
-{
-    for (int i = 0; i < 1000 && program_out_so_far(&program)[0] == '\0'; i++) {
-        usleep(10000);
-    }
-    assert_string_not_equal(program_out_so_far(&program), "");
-}
-
-static void passes_a_signal_on_and_ends_by_it(void **state)
-{
-    program_start(&program, RUN " --summary -- " SLEEPER);
-    wait_for_output();
-    assert_int_equal(kill(program.pid, SIGTERM), 0);
-    program_finish(&program);
-    program_assert_status(&program, -SIGTERM);
-    assert_int_equal(kill((pid_t)atoi(program.out), 0), -1); /* it prints its pid */
-}
-
-static void passes_an_interrupt_on_that_it_alone_was_sent(void **state)
-{
-    const int numbers[] = {SIGINT, SIGQUIT};
-
-    for (size_t i = 0; i < 2; i++) {
-        program_start(&program, RUN " --summary -- " SLEEPER);
-        wait_for_output();
-        assert_int_equal(kill(program.pid, numbers[i]), 0);
-        program_finish(&program);
-        program_assert_status(&program, -numbers[i]);
-    }
-}
-
-/* Reads until `text` was shown, or the end. */
-static void read_until(int terminal, char shown[256], const char *text)
-{
-    size_t length = strlen(shown);
-    ssize_t got = 1;
-
-    while (got > 0 && length < 255 && strstr(shown, text) == NULL) {
-        got = read(terminal, shown + length, 255 - length);
-        length += got > 0 ? (size_t)got : 0;
-        shown[length] = '\0';
-    }
-}
-
-/* It sends them to both: the program has one, and not that of rmm-run in addition. */
-static void leaves_the_terminals_signals_to_the_program(void **state)
-{
-    char shown[256] = "";
-    int terminal = -1, status = -1;
-    pid_t pid = forkpty(&terminal, NULL, NULL, NULL);
-
-    if (pid == 0) {
-        execl(
-            RUN, RUN, "--summary", "--", "/bin/sh", "-c",
-            "trap 'echo interrupt' INT; echo ready; sleep 9; sleep 0.5; echo end",
-            (char *)NULL);
-        _exit(99);
-    }
-    assert_true(pid > 0);
-    read_until(terminal, shown, "ready");
-    assert_int_equal(write(terminal, "\003", 1), 1);
-    read_until(terminal, shown, "end");
-    close(terminal);
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_non_null(strstr(shown, "interrupt"));
-    assert_null(strstr(strstr(shown, "interrupt") + 1, "interrupt"));
-    assert_non_null(strstr(shown, "end"));
-}
-
-static void keeps_the_status_where_ends_of_children_are_ignored(void **state)
-{
-    signal(SIGCHLD, SIG_IGN); /* as some shells and servers leave it */
-    program_start(&program, RUN " --fail-on-finding -- " PROGRAM " overrun 3");
-    signal(SIGCHLD, SIG_DFL);
-    program_finish(&program);
-    program_assert_status(&program, 86);
-}
-
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -797,10 +716,6 @@ int main(void)
         CASE(a_report_that_does_not_fit_is_left_out),
         CASE(reports_a_program_that_cannot_be_executed),
         CASE(an_earlier_report_stays_until_there_is_another),
-        CASE(passes_a_signal_on_and_ends_by_it),
-        CASE(passes_an_interrupt_on_that_it_alone_was_sent),
-        CASE(leaves_the_terminals_signals_to_the_program),
-        CASE(keeps_the_status_where_ends_of_children_are_ignored),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
