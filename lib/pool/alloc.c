@@ -5,8 +5,6 @@
  */
 #include "pool/figures.h"
 
-#define JOIN_AT_ONCE 8 /* a stream's free blocks whose neighbours are examined */
-
 /* --- allocate ------------------------------------------------------------------------ */
 
 static rmm_heap_t own_heap_locked(engine_t *engine, const engine_alloc_t *alloc)
@@ -34,44 +32,16 @@ static bool is_worth_asking_locked(const engine_t *engine, const engine_alloc_t 
            engine->streams.with_batches != NULL && rmm__turn_is_free(&engine->turn);
 }
 
-/* Memory beyond the frontier comes last, behind clean memory beside the stream's own. Left to
- * the ladder, which joins as well, an arena's random mix costs 1.6 % more, and of 77 logs of
- * several streams (tests/capacity) 5 need more memory and 2 less. */
-static rmm_blocks_result_t take_from_both_locked(
-    engine_t *engine, rmm_heap_t own, const engine_alloc_t *alloc,
-    rmm_block_t *block_out)
-{
-    rmm_blocks_request_t request = {alloc->units, alloc->align_units, false};
-    rmm_blocks_result_t result =
-        rmm__blocks_take(engine->blocks, own, engine->clean, &request, block_out);
-
-    if (result == RMM_BLOCKS_EXTENDS) {
-        (void)rmm__blocks_join_shared(
-            engine->blocks, own, engine->clean,
-            rmm__engine_to_units(rmm__engine_need(alloc)), JOIN_AT_ONCE);
-        rmm__engine_note_larger_locked(engine, own);
-        request.extends = true;
-        result =
-            rmm__blocks_take(engine->blocks, own, engine->clean, &request, block_out);
-    }
-    return result;
-}
-
 RMM_HOT_INLINE rmm_blocks_result_t take_locked(
     engine_t *engine, const engine_alloc_t *alloc, bool has_asked,
     rmm_block_t *block_out)
 {
-    const rmm_blocks_request_t request = {alloc->units, alloc->align_units, true};
+    const rmm_blocks_request_t request = {alloc->units, alloc->align_units};
     rmm_heap_t own = own_heap_locked(engine, alloc);
     rmm_blocks_result_t result;
 
     if (!has_asked && is_worth_asking_locked(engine, alloc)) {
         result = rmm__blocks_take_recent(engine->blocks, own, &request, block_out);
-        result = result == RMM_BLOCKS_OK ? result : RMM_BLOCKS_EXTENDS;
-    } else if (
-        own != engine->clean && engine->block_units == 0 &&
-        !rmm__engine_captures(alloc)) {
-        result = take_from_both_locked(engine, own, alloc, block_out);
     } else {
         result =
             rmm__blocks_take(engine->blocks, own, engine->clean, &request, block_out);
@@ -130,7 +100,7 @@ static rmm_status_t status_of(rmm_blocks_result_t result)
         return rmm__error(
             RMM_ERR_OUT_OF_HOST_MEMORY, "no host memory for a block record");
     case RMM_BLOCKS_NO_FIT:
-    case RMM_BLOCKS_EXTENDS:
+    case RMM_BLOCKS_NOT_RECENT:
         break;
     }
     return RMM_ERR_OUT_OF_MEMORY;
@@ -177,7 +147,7 @@ RMM_COLD static rmm_status_t alloc_otherwise(
 {
     rmm_status_t status = status_of(result);
 
-    if (result == RMM_BLOCKS_EXTENDS) {
+    if (result == RMM_BLOCKS_NOT_RECENT) {
         rmm__engine_reclaim_patiently(engine, alloc);
         status = rmm__engine_take(engine, alloc, true, ptr_out);
     }

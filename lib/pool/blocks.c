@@ -150,9 +150,6 @@ static NOINLINE rmm_blocks_result_t take_by_search(
         return RMM_BLOCKS_NO_FIT;
     }
     pad = rmm__index_pad(fit.unit, request->align_units);
-    if (!request->extends && fit.unit + pad + request->units > blocks->frontier) {
-        return RMM_BLOCKS_EXTENDS;
-    }
     index = pad != 0 ? rmm__blocks_cut_back(blocks, fit.block, pad) : fit.block;
     *block_out = take_from(blocks, index, request->units);
     return RMM_BLOCKS_OK;
@@ -182,7 +179,7 @@ rmm_blocks_result_t rmm__blocks_take_recent(
     uint32_t index = take_recent(blocks, own, request);
 
     if (index == 0) {
-        return RMM_BLOCKS_NO_FIT;
+        return RMM_BLOCKS_NOT_RECENT;
     }
     *block_out = index;
     return RMM_BLOCKS_OK;

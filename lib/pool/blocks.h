@@ -26,8 +26,8 @@
  *
  * Locking: none; the caller serialises.
  *
- * Failure: only add, heap_create, take, free_part, move, join_shared and a cut that leaves
- * units on both sides may need storage; each fails cleanly. free and transfer never fail.
+ * Failure: only add, heap_create, take, free_part, move and a cut that leaves units on both
+ * sides may need storage; each fails cleanly. free and transfer never fail.
  */
 #ifndef RMM_POOL_BLOCKS_H
 #define RMM_POOL_BLOCKS_H
@@ -65,7 +65,7 @@ typedef enum rmm_blocks_result {
     RMM_BLOCKS_OK = 0,
     RMM_BLOCKS_NO_FIT,     /* no free block of these heaps is large enough */
     RMM_BLOCKS_NO_STORAGE, /* storage could not grow */
-    RMM_BLOCKS_EXTENDS     /* it fits only beyond the frontier; nothing was taken */
+    RMM_BLOCKS_NOT_RECENT  /* take_recent(): that block does not fit exactly */
 } rmm_blocks_result_t;
 
 /* NULL if storage cannot hold the manager itself. */
@@ -94,7 +94,6 @@ bool rmm__blocks_cut(
 typedef struct rmm_blocks_request {
     uint32_t units;       /* at least 1 */
     uint32_t align_units; /* a power of two */
-    bool extends;         /* may go beyond the frontier; else the result is EXTENDS */
 } rmm_blocks_request_t;
 
 /*
@@ -105,7 +104,7 @@ rmm_blocks_result_t rmm__blocks_take(
     rmm_blocks_t *blocks, rmm_heap_t own, rmm_heap_t shared,
     const rmm_blocks_request_t *request, rmm_block_t *block_out);
 
-/* Take the block that was freed last into this heap, if it fits exactly; else NO_FIT. */
+/* Take the block that was freed last into this heap, if it fits exactly; else NOT_RECENT. */
 rmm_blocks_result_t rmm__blocks_take_recent(
     rmm_blocks_t *blocks, rmm_heap_t own, const rmm_blocks_request_t *request,
     rmm_block_t *block_out);
@@ -155,16 +154,6 @@ rmm_blocks_result_t rmm__blocks_move(
  */
 void rmm__blocks_seal(rmm_blocks_t *blocks, uint64_t stamp);
 void rmm__blocks_unseal(rmm_blocks_t *blocks, bool any_came);
-
-/*
- * If a free block of `own` and its neighbours in `shared` together have room for `units`,
- * move as much of the neighbours as needed into `own`, with the stamp of the newest block
- * there. Examines at most `most` blocks of `own`. Returns false and changes nothing if none
- * of them has such neighbours, and always while sealed.
- */
-bool rmm__blocks_join_shared(
-    rmm_blocks_t *blocks, rmm_heap_t own, rmm_heap_t shared, uint32_t units,
-    uint32_t most);
 
 /*
  * A heap may stand for addresses without memory. Filling a gap there joins the free blocks

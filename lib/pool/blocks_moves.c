@@ -216,62 +216,6 @@ static uint32_t units_in(const rmm_blocks_t *blocks, uint32_t index, rmm_heap_t 
     return node->heap == heap ? node->units : 0;
 }
 
-/* The lowest free block of `own` that has the room together with its neighbours, or 0. */
-static uint32_t find_joint(
-    const rmm_blocks_t *blocks, rmm_heap_t own, rmm_heap_t shared, uint32_t units,
-    uint32_t most)
-{
-    uint32_t best = 0;
-
-    /* the newest first: they are the most likely to still have such neighbours */
-    for (uint32_t index = blocks->heaps[own].newest; index != 0 && most > 0;
-         index = blocks->ages[index].older, most--) {
-        const rmm_block_node_t *node = &blocks->nodes[index];
-        uint64_t room = (uint64_t)node->units + units_in(blocks, node->prev, shared) +
-                        units_in(blocks, node->next, shared);
-
-        if (room >= units && (best == 0 || node->unit < blocks->nodes[best].unit)) {
-            best = index;
-        }
-    }
-    return best;
-}
-
-bool rmm__blocks_join_shared(
-    rmm_blocks_t *blocks, rmm_heap_t own, rmm_heap_t shared, uint32_t units,
-    uint32_t most)
-{
-    const rmm_block_node_t *node;
-    uint64_t stamp;
-    uint32_t before, missing, index;
-
-    if (own == shared || blocks->sealed != 0 || !rmm__blocks_reserve(blocks)) {
-        return false;
-    }
-    rmm__blocks_settle(blocks, own);
-    rmm__blocks_settle(blocks, shared);
-    index = find_joint(blocks, own, shared, units, most);
-    if (index == 0) {
-        return false;
-    }
-    stamp = blocks->ages[blocks->heaps[own].newest].stamp;
-    node = &blocks->nodes[index];
-    missing = units > node->units ? units - node->units : 0;
-    before = units_in(blocks, node->prev, shared);
-    before = before < missing ? before : missing;
-    if (missing >
-        before) { /* the part after the block first: then the block keeps its node */
-        uint64_t unit = node->unit + node->units;
-
-        (void)rmm__blocks_move(blocks, shared, own, unit, missing - before, stamp);
-    }
-    if (before != 0) {
-        node = &blocks->nodes[index];
-        (void)rmm__blocks_move(blocks, shared, own, node->unit - before, before, stamp);
-    }
-    return true;
-}
-
 /* How many units are missing where `beside` are free already, in whole granules. */
 static uint64_t missing_of(uint64_t units, uint64_t beside, uint32_t granule)
 {

@@ -2,18 +2,17 @@
 /*
  * The steps, in this order, when neither the stream's own heap nor the clean one has a block
  * that fits. Each costs more than the one before:
- *   1 join      use clean memory beside the stream's own free blocks
- *   2 reclaim   make clean what finished events cover                (calls the driver)
- *   3 wait      let this stream wait, on the device, for others      (orders streams)
- *   4 compact   map free memory side by side, where much is free     (a range)
- *   5 cover     synchronise, if no event covers much of the memory   (stops the host)
- *   6 grow      take more from the source
- *   7 sync      synchronise the device and merge everything          (stops the host)
- *   8 gather    map free memory elsewhere, then grow by the rest     (a range)
- *   9 rearrange map all free memory in one place, then grow by the rest; or give back free
+ *   1 reclaim   make clean what finished events cover                (calls the driver)
+ *   2 wait      let this stream wait, on the device, for others      (orders streams)
+ *   3 compact   map free memory side by side, where much is free     (a range)
+ *   4 cover     synchronise, if no event covers much of the memory   (stops the host)
+ *   5 grow      take more from the source
+ *   6 sync      synchronise the device and merge everything          (stops the host)
+ *   7 gather    map free memory elsewhere, then grow by the rest     (a range)
+ *   8 rearrange map all free memory in one place, then grow by the rest; or give back free
  *               chunks and take one that is large enough
  * If all fail while blocks are unproven (waits.c), all devices are waited for, and all steps
- * repeated. A capture skips 3, which would invalidate it. A synchronise is a free of a small block
+ * repeated. A capture skips 2, which would invalidate it. A synchronise is a free of a small block
  * (docs/decisions/0004), which invalidates no capture.
  *
  * Threads take turns here: two threads that find no block at the same time do not both grow. A
@@ -27,7 +26,6 @@
 
 #define RECLAIM_STREAMS 64 /* streams queried before the next rung */
 #define ATTEMPTS 8         /* while other threads are on the ladder, or free */
-#define JOIN_BLOCKS 4096   /* the stream's free blocks whose neighbours are examined */
 
 /* A request on its way up. */
 typedef struct climb {
@@ -60,25 +58,6 @@ static bool note(climb_t *climb, bool has_helped, rmm_status_t status)
 }
 
 /* --- the rungs ----------------------------------------------------------------------- */
-
-static bool join(climb_t *climb)
-{
-    engine_t *engine = climb->engine;
-    const engine_alloc_t *alloc = climb->alloc;
-    const engine_stream_t *own;
-    bool joined = false;
-
-    rmm__mutex_lock(&engine->lock);
-    own = rmm__engine_stream_find_locked(engine, alloc->key.stream_id);
-    if (own != NULL && !rmm__engine_captures(alloc) && engine->block_units == 0) {
-        joined = rmm__blocks_join_shared(
-            engine->blocks, own->heap, engine->clean,
-            rmm__engine_to_units(rmm__engine_need(alloc)), JOIN_BLOCKS);
-        rmm__engine_note_larger_locked(engine, own->heap);
-    }
-    rmm__mutex_unlock(&engine->lock);
-    return joined;
-}
 
 static bool reclaim(climb_t *climb)
 {
@@ -165,7 +144,6 @@ static bool is_enough_free(engine_t *engine, const engine_alloc_t *alloc)
 static rmm_status_t climb_all(climb_t *climb)
 {
     static const rung_t ladder[] = {
-        {.step = join, .needs_free = true},
         {.step = reclaim, .needs_free = true},
         {.step = wait_for_others, .breaks_captures = true, .needs_free = true},
         {.step = compact},

@@ -26,7 +26,7 @@ static rmm_blocks_result_t take_refill_locked(
     engine_t *home, engine_t *shard, const engine_alloc_t *alloc, uint32_t units,
     refill_t *refill)
 {
-    const rmm_blocks_request_t request = {units, REFILL_GRANULE_UNITS, true};
+    const rmm_blocks_request_t request = {units, REFILL_GRANULE_UNITS};
     rmm_blocks_result_t result = rmm__blocks_take(
         home->blocks, home->clean, home->clean, &request, &refill->block);
     const engine_stream_t *own;

@@ -139,7 +139,7 @@ static inline rmm_block_t take_either(
     fixture_t *f, rmm_heap_t own, rmm_heap_t shared, uint32_t units,
     uint32_t align_units)
 {
-    const rmm_blocks_request_t request = {units, align_units, true};
+    const rmm_blocks_request_t request = {units, align_units};
     rmm_block_t block = RMM_BLOCK_NONE;
 
     assert_int_equal(
@@ -165,7 +165,7 @@ static inline rmm_block_t take(fixture_t *f, uint32_t units)
 static inline void
 assert_no_fit(fixture_t *f, rmm_heap_t heap, uint32_t units, uint32_t align_units)
 {
-    const rmm_blocks_request_t request = {units, align_units, true};
+    const rmm_blocks_request_t request = {units, align_units};
     rmm_block_t block = 77;
 
     assert_int_equal(

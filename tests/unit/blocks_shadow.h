@@ -241,34 +241,6 @@ beside(model_t *model, uint64_t unit, rmm_heap_t heap, uint32_t run)
                : 0;
 }
 
-/* The lowest block of `own` that has room together with its neighbours in `shared`. */
-static inline shadow_block_t joint_of(
-    model_t *model, rmm_heap_t own, rmm_heap_t shared, uint32_t units,
-    uint32_t *before_out, uint64_t *newest_out)
-{
-    shadow_block_t found = {0, 0, 0};
-
-    *newest_out = 0;
-    FOR_EACH_BLOCK(model, window, i, end)
-    {
-        const cell_t *cell = &window->cells[i];
-        uint64_t unit = window->first + i;
-        uint32_t before, after;
-
-        if (cell->heap != own) {
-            continue;
-        }
-        *newest_out = cell->stamp > *newest_out ? cell->stamp : *newest_out;
-        before = beside(model, unit - 1, shared, cell->run);
-        after = beside(model, window->first + end, shared, cell->run);
-        if (found.units == 0 && end - i + before + after >= units) {
-            found = (shadow_block_t){unit, end - i, 0};
-            *before_out = before;
-        }
-    }
-    return found;
-}
-
 /* The least that filling one end of this block takes; UINT32_MAX: it does not do. */
 static inline uint32_t least_to_fill(
     model_t *model, uint64_t unit, uint32_t room, uint32_t run, rmm_heap_t filled,

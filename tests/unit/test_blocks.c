@@ -236,7 +236,7 @@ static void thousands_of_blocks_keep_their_handles_while_storage_moves(void **st
     enum { COUNT = 5000 };
     fixture_t *f = *state;
     uint64_t first = add_run(f, f->other, 12345, COUNT * 3, 0);
-    const rmm_blocks_request_t request = {3, 1, true};
+    const rmm_blocks_request_t request = {3, 1};
     rmm_block_t *blocks = calloc(COUNT, sizeof(*blocks));
 
     assert_non_null(blocks);

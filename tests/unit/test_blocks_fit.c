@@ -103,7 +103,7 @@ static void either_heap_alone_is_enough(void **state)
 {
     fixture_t *f = *state;
     rmm_block_t all = take_either(f, f->heap, f->other, RUN_UNITS, 1), none = 77;
-    const rmm_blocks_request_t request = {1, 64, true};
+    const rmm_blocks_request_t request = {1, 64};
 
     assert_int_equal(
         rmm__blocks_take(f->blocks, f->heap, f->other, &request, &none),
@@ -140,120 +140,6 @@ memory_beyond_the_frontier_counts_as_the_loosest_fit_whatever_its_size(void **st
     give(f, last, f->heap, 1);
 }
 
-static rmm_blocks_result_t take_inside(fixture_t *f, uint32_t units, uint32_t align)
-{
-    const rmm_blocks_request_t request = {units, align, false};
-    rmm_block_t block = 77;
-    rmm_blocks_result_t result =
-        rmm__blocks_take(f->blocks, f->heap, f->other, &request, &block);
-
-    assert_true((result == RMM_BLOCKS_OK) == (block != 77));
-    assert_sound(f->blocks);
-    return result;
-}
-
-static void a_request_that_fits_only_beyond_the_frontier_extends_it(void **state)
-{
-    fixture_t *f = *state;
-    rmm_block_t block;
-
-    assert_int_equal(take_inside(f, 1, 1), RMM_BLOCKS_EXTENDS);
-    assert_int_equal(rmm__blocks_free_units(f->blocks, f->heap), RUN_UNITS);
-    block = take(f, 100);
-    assert_int_equal(take_inside(f, 1, 1), RMM_BLOCKS_EXTENDS);
-    assert_int_equal(take_inside(f, RUN_UNITS - 99, 1), RMM_BLOCKS_NO_FIT);
-    give(f, block, f->heap, 1);
-    assert_int_equal(take_inside(f, 101, 1), RMM_BLOCKS_EXTENDS);
-    assert_int_equal(take_inside(f, 40, 1), RMM_BLOCKS_OK);
-    assert_int_equal(take_inside(f, 37, 64), RMM_BLOCKS_EXTENDS);
-    assert_int_equal(take_inside(f, 36, 64), RMM_BLOCKS_OK); /* ends at the frontier */
-    assert_int_equal(take_inside(f, 24, 1), RMM_BLOCKS_OK);
-    assert_int_equal(take_inside(f, 1, 1), RMM_BLOCKS_EXTENDS);
-}
-
-static void the_frontier_stays_where_it_was_when_blocks_are_freed(void **state)
-{
-    fixture_t *f = *state;
-    rmm_block_t block = take(f, RUN_UNITS);
-
-    give(f, block, f->heap, 1);
-    assert_int_equal(take_inside(f, RUN_UNITS, 1), RMM_BLOCKS_OK);
-}
-
-/* --- blocks of the shared heap beside own ones --------------------------------------- */
-
-static void neighbours_of_the_shared_heap_are_joined(void **state)
-{
-    fixture_t *f = *state;
-    rmm_block_t blocks[8];
-
-    fill(f, blocks, 8, 128);
-    GIVE_ALL(
-        f, blocks, {1, f->other, 3}, {2, f->heap, 5}, {3, f->other, 4},
-        {6, f->heap, 9});
-    assert_false(rmm__blocks_join_shared(f->blocks, f->heap, f->other, 385, 100));
-    assert_int_equal(block_at(f, f->first + 256).units, 128);
-    assert_true(rmm__blocks_join_shared(f->blocks, f->heap, f->other, 300, 100));
-    assert_sound(f->blocks);
-    /* all that is in front, and of what is behind only what is missing */
-    assert_int_equal(block_at(f, f->first + 128).units, 300);
-    assert_int_equal(block_at(f, f->first + 128).heap, f->heap);
-    assert_int_equal(block_at(f, f->first + 128).stamp, 9);
-    assert_int_equal(block_at(f, f->first + 428).units, 84);
-    assert_int_equal(block_at(f, f->first + 428).heap, f->other);
-    assert_int_equal(block_at(f, f->first + 428).stamp, 4);
-}
-
-static void only_what_is_missing_in_front_is_joined(void **state)
-{
-    fixture_t *f = *state;
-    rmm_block_t blocks[8];
-
-    fill(f, blocks, 8, 128);
-    GIVE_ALL(f, blocks, {1, f->other, 3}, {2, f->heap, 5}, {3, f->other, 4});
-    assert_true(rmm__blocks_join_shared(f->blocks, f->heap, f->other, 200, 100));
-    assert_sound(f->blocks);
-    assert_int_equal(block_at(f, f->first + 128).units, 56);
-    assert_int_equal(block_at(f, f->first + 184).units, 200);
-    assert_int_equal(block_at(f, f->first + 384).units, 128);
-}
-
-static void a_join_examines_a_limited_number_of_blocks_newest_first(void **state)
-{
-    fixture_t *f = *state;
-    rmm_block_t blocks[8];
-
-    fill(f, blocks, 8, 128);
-    give(f, blocks[0], f->heap, 1); /* with room beside it */
-    give(f, blocks[1], f->other, 1);
-    give(f, blocks[3], f->heap, 2);
-    give(f, blocks[6], f->heap, 3); /* with room as well */
-    give(f, blocks[7], f->other, 2);
-    assert_false(rmm__blocks_join_shared(f->blocks, f->heap, f->other, 256, 0));
-    assert_true(rmm__blocks_join_shared(f->blocks, f->heap, f->other, 256, 2));
-    assert_int_equal(block_at(f, f->first + 6 * 128).units, 256);
-    assert_int_equal(block_at(f, f->first).units, 128);
-    assert_true(rmm__blocks_join_shared(f->blocks, f->heap, f->other, 256, 3));
-    assert_int_equal(
-        block_at(f, f->first).units, 256); /* the lowest of those with room */
-}
-
-static void a_join_that_swallows_a_neighbour_merges_with_the_next_own_one(void **state)
-{
-    fixture_t *f = *state;
-    rmm_block_t blocks[8];
-
-    fill(f, blocks, 8, 128);
-    GIVE_ALL(
-        f, blocks, {0, f->heap, 1}, {1, f->other, 1}, {2, f->heap, 2}, {3, f->other, 2},
-        {4, f->heap, 3});
-    assert_true(rmm__blocks_join_shared(f->blocks, f->heap, f->other, 384, 100));
-    assert_sound(f->blocks);
-    assert_int_equal(block_at(f, f->first).units, 640);
-    assert_int_equal(blocks_free_count(f->blocks, f->other), 0);
-    assert_false(rmm__blocks_join_shared(f->blocks, f->heap, f->heap, 1, 100));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -265,13 +151,7 @@ int main(void)
         CASE(an_exact_fit_in_one_heap_does_not_hide_lower_ones_of_the_other),
         CASE(either_heap_alone_is_enough),
         CASE(a_loose_fit_below_the_frontier_is_taken_before_memory_beyond_it),
-        CASE(memory_beyond_the_frontier_counts_as_the_loosest_fit_whatever_its_size),
-        CASE(a_request_that_fits_only_beyond_the_frontier_extends_it),
-        CASE(the_frontier_stays_where_it_was_when_blocks_are_freed),
-        CASE(neighbours_of_the_shared_heap_are_joined),
-        CASE(only_what_is_missing_in_front_is_joined),
-        CASE(a_join_examines_a_limited_number_of_blocks_newest_first),
-        CASE(a_join_that_swallows_a_neighbour_merges_with_the_next_own_one)};
+        CASE(memory_beyond_the_frontier_counts_as_the_loosest_fit_whatever_its_size)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

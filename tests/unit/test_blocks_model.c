@@ -171,8 +171,7 @@ static rmm_blocks_request_t draw_request(model_t *model, const shadow_heap_t *he
 {
     rmm_blocks_request_t request = {
         .units = draw_units(model, WINDOW_UNITS),
-        .align_units = 1u << (draw(model, 3) == 0 ? draw(model, 14) : 0),
-        .extends = draw(model, model->seed % 2 == 0 ? 8 : 2) == 0};
+        .align_units = 1u << (draw(model, 3) == 0 ? draw(model, 14) : 0)};
 
     if (heap->last.units != 0 && draw(model, 3) == 0) { /* the same again */
         request.units = heap->last.units;
@@ -222,16 +221,12 @@ static void do_take(model_t *model)
     settle(model, own);
     settle(model, shared);
     unit = best_fit(model, own->heap, shared->heap, &request);
-    if (unit == 0) {
-        require(model, result == RMM_BLOCKS_NO_FIT);
-    } else if (!request.extends && unit + request.units > model->frontier) {
-        require(model, result == RMM_BLOCKS_EXTENDS);
-    } else {
+    if (unit != 0) {
         require(model, result == RMM_BLOCKS_OK && block != RMM_BLOCK_NONE);
         play_take(model, block, unit, request.units);
         return;
     }
-    require(model, block == RMM_BLOCK_NONE);
+    require(model, result == RMM_BLOCKS_NO_FIT && block == RMM_BLOCK_NONE);
 }
 
 /* --- free ---------------------------------------------------------------------------- */
@@ -409,48 +404,6 @@ static void do_move(model_t *model)
         set_cells(
             model, part.unit, part.units, &(cell_t){.heap = to->heap, .stamp = stamp});
         spread_stamp(model, part.unit, stamp);
-    }
-}
-
-static void do_join_shared(model_t *model)
-{
-    shadow_heap_t *own = some_heap(model), *shared = some_heap(model);
-    uint32_t units = draw_units(model, WINDOW_UNITS), before = 0;
-    shadow_block_t joint;
-    uint64_t stamp;
-    bool joined;
-
-    if (own == shared) {
-        return;
-    }
-    if (model->sealed != 0) {
-        require(
-            model, !rmm__blocks_join_shared(
-                       model->blocks, own->heap, shared->heap, units, UINT32_MAX));
-        return;
-    }
-    joined = rmm__blocks_join_shared(
-        model->blocks, own->heap, shared->heap, units, UINT32_MAX);
-    if (!joined && model->storage.growths == model->storage.fail_at) {
-        compare(model);
-        joined = rmm__blocks_join_shared(
-            model->blocks, own->heap, shared->heap, units, UINT32_MAX);
-    }
-    settle(model, own);
-    settle(model, shared);
-    joint = joint_of(model, own->heap, shared->heap, units, &before, &stamp);
-    require(model, joined == (joint.units != 0));
-    if (joint.units != 0 && joint.units < units) {
-        uint32_t missing = units - joint.units;
-
-        before = before < missing ? before : missing;
-        set_cells(
-            model, joint.unit - before, before,
-            &(cell_t){.heap = own->heap, .stamp = stamp});
-        set_cells(
-            model, joint.unit + joint.units, missing - before,
-            &(cell_t){.heap = own->heap, .stamp = stamp});
-        spread_stamp(model, joint.unit, stamp);
     }
 }
 
@@ -653,10 +606,9 @@ static void do_step(model_t *model)
     static const struct {
         uint32_t weight;
         void (*fn)(model_t *model);
-    } others[] = {{4, do_free_part}, {5, do_move},     {4, do_join_shared},
-                  {3, do_find_gap},  {6, do_transfer}, {5, do_add},
-                  {3, do_cut},       {3, do_heap},     {2, do_find},
-                  {1, do_seal}};
+    } others[] = {{4, do_free_part}, {5, do_move}, {3, do_find_gap},
+                  {6, do_transfer},  {5, do_add},  {3, do_cut},
+                  {3, do_heap},      {2, do_find}, {1, do_seal}};
     /* phases of filling and of emptying */
     uint32_t takes = model->step / 200 % 2 == 0 ? 42 : 22;
     uint32_t choice = draw(model, 100);

@@ -40,7 +40,7 @@ static void pair_close(pair_t *pair)
 
 static bool lend(pair_t *pair, uint32_t units)
 {
-    const rmm_blocks_request_t request = {units, GRANULE, true};
+    const rmm_blocks_request_t request = {units, GRANULE};
     rmm_block_node_t *lent;
     rmm_block_t block;
 
@@ -110,7 +110,7 @@ static void step(pair_t *pair)
     } else if (dice < 15) {
         (void)take_back(pair, GRANULE * (1 + draw(&pair->random, 8)));
     } else if (pair->block_count < BLOCKS && dice < 60) {
-        const rmm_blocks_request_t request = {1 + draw(&pair->random, 600), 1, true};
+        const rmm_blocks_request_t request = {1 + draw(&pair->random, 600), 1};
 
         pair->block_count +=
             rmm__blocks_take(
@@ -157,7 +157,7 @@ static void all_comes_back_whole_under_20_seeds(void **state)
 
 static void a_part_is_freed_or_nothing_without_storage(void **state)
 {
-    const rmm_blocks_request_t one = {1, 1, true}, many = {1000, 1, true};
+    const rmm_blocks_request_t one = {1, 1}, many = {1000, 1};
     uint32_t refused = 0;
 
     for (uint32_t filled = 0; filled < 800; filled++) {

@@ -63,7 +63,7 @@ static void take_blocks(scenario_t *scenario)
     rmm_heap_t heap = scenario->heaps[0];
 
     for (uint32_t i = 0; i < BLOCKS; i++) {
-        const rmm_blocks_request_t request = {1 + i % 4, i % 16 == 0 ? 4 : 1, true};
+        const rmm_blocks_request_t request = {1 + i % 4, i % 16 == 0 ? 4 : 1};
         uint64_t before = rmm__blocks_total_free_units(scenario->blocks);
         rmm_blocks_result_t result = rmm__blocks_take(
             scenario->blocks, heap, heap, &request, &scenario->live[i]);
