@@ -8,6 +8,7 @@
 
 #include "render_metrics.h"
 
+#define LABELS_END "} "
 #define VALUE_BYTES 24u
 /* Of the text, what is not for levels. */
 #define HEAD_BYTES ((size_t)128 << 10)
@@ -22,6 +23,19 @@ const char *metrics_suffix(uint16_t kind)
 }
 
 /* --- labels --------------------------------------------------------------------------- */
+
+/* As in the rows of the device itself, whose level has the index of the device. */
+static void put_labels_of_device(metrics_t *metrics, uint32_t device)
+{
+    text_t *labels = &metrics->labels;
+    const level_t *level = &metrics->levels[device];
+    const size_t length = level->labels_length - strlen(LABELS_END);
+    char *to = text_reserve(labels, length);
+    if (to != NULL) {
+        memcpy(to, labels->data + level->labels, length);
+        labels->length += length;
+    }
+}
 
 static void put_process_labels(text_t *text, const snapshot_process_t *process)
 {
@@ -42,7 +56,7 @@ begin_level(metrics_t *metrics, const figures_t *figures, uid_t uid, uint32_t ex
 
 static void end_level(metrics_t *metrics, level_t *level)
 {
-    text_puts(&metrics->labels, "} ");
+    text_puts(&metrics->labels, LABELS_END);
     level->labels_length = (uint32_t)metrics->labels.length - level->labels;
 }
 
@@ -63,8 +77,7 @@ static void add_locations(metrics_t *metrics, const snapshot_process_t *process)
             &metrics->snapshot->locations[process->location + i];
         level_t *level =
             begin_level(metrics, &location->figures, process->uid, location->extra);
-        metrics_put_device_labels(
-            &metrics->labels, &metrics->snapshot->devices[location->device]);
+        put_labels_of_device(metrics, location->device);
         put_process_labels(&metrics->labels, process);
         end_level(metrics, level);
     }
@@ -78,8 +91,7 @@ static void add_resources(metrics_t *metrics, const snapshot_process_t *process)
             &snapshot->resources[process->resource + i];
         level_t *level =
             begin_level(metrics, &resource->figures, process->uid, resource->extra);
-        metrics_put_device_labels(
-            &metrics->labels, &snapshot->devices[resource->device]);
+        put_labels_of_device(metrics, resource->device);
         put_process_labels(&metrics->labels, process);
         metrics_put_label(&metrics->labels, ",resource=", resource->name);
         metrics_put_label(&metrics->labels, ",type=", resource->type);

@@ -262,11 +262,6 @@ void text_printf(text_t *text, const char *format, ...)
     text->length += (size_t)length;
 }
 
-char text_shown(char byte, char otherwise)
-{
-    return byte >= 0x20 && byte < 0x7f ? byte : otherwise;
-}
-
 void text_put_foreign(text_t *text, const char *string)
 {
     size_t length = strlen(string);

@@ -115,7 +115,10 @@ void text_printf(text_t *text, const char *format, ...)
 
 /* What a table or a name shows of a byte that another process wrote: printable ASCII, else
  * `otherwise`. A newline would forge a row, and U+202E turns the rest of a line around. */
-char text_shown(char byte, char otherwise);
+static inline char text_shown(char byte, char otherwise)
+{
+    return byte >= 0x20 && byte < 0x7f ? byte : otherwise;
+}
 
 /* A string that another process wrote, '?' for each byte that is not shown. */
 void text_put_foreign(text_t *text, const char *string);
