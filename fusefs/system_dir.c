@@ -47,8 +47,8 @@ static bool mount_bounded(void)
     }
     if (mount("rmm", RMM_SYSTEM_RUNTIME_DIR, "tmpfs", flags, BOUNDS) == 0) {
         log_info(
-            "this kernel has no quotas for tmpfs (Linux 6.6 or newer has): one user "
-            "can fill %s",
+            "this kernel has no quotas for tmpfs (it needs Linux 6.6 with "
+            "CONFIG_TMPFS_QUOTA): one user can fill %s",
             RMM_SYSTEM_RUNTIME_DIR);
         return true;
     }
