@@ -49,6 +49,17 @@ start_program b
 gpu b 0
 tell b alloc 0 70
 expect gpu0/peak_bytes 5070
+
+# Which program asked the driver last is not known: the least that one was told is free.
+free_of_gpu() {
+    "$RMM_TOP" --json "$@" | python3 -c 'import json, sys; print(json.load(sys.stdin)["devices"][0]["device_free_bytes"])'
+}
+for least in "a 3000 b 2000" "a 1000 b 2000"; do
+    read -r one bytes other more <<<"$least"
+    tell "$one" devfree 0 "$bytes"
+    tell "$other" devfree 0 "$more"
+    [ "$(free_of_gpu)" = $((bytes < more ? bytes : more)) ] || fail "$least bytes are free, told: $(free_of_gpu)"
+done
 end_program b
 
 # Figures, and all that the segments tell directly.
@@ -89,9 +100,17 @@ one_line 1 "json: No such file" "$RMM_TOP" --json --mount "$work/forged"
 truncate -s 100M "$work/forged/json"
 one_line 1 "json is too long" "$RMM_TOP" --json --mount "$work/forged"
 
+# Live, without the daemon: a GPU that the program uses later.
+screen -u new-session -d -x 100 -y 24 "LC_ALL=C.UTF-8 TERM=screen '$RMM_TOP' --interval 0.1; exec sleep 600"
+wait_shown "${program_pid[a]} .* 4.9K "
+gpu a 1
+tell a alloc 1 700
+wait_shown "^gpu1 +700B"
+tell a free 1 700
+
 # Live: killed, started again. LeakSanitizer would wait, at its end, for the thread that reads
 # from a daemon which hangs.
-screen -u new-session -d -x 100 -y 24 "RMM_RUNTIME_DIR=/proc/none LC_ALL=C.UTF-8 TERM=screen \
+screen respawn-pane -k "RMM_RUNTIME_DIR=/proc/none LC_ALL=C.UTF-8 TERM=screen \
     LSAN_OPTIONS=detect_leaks=0 \
     '$RMM_TOP' --mount '$mnt' --interval 0.1 --record '$work/record' 2>'$work/errors'; echo ended with \$?; exec sleep 600"
 wait_shown "1 program  RECORDS"
