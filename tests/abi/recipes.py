@@ -100,8 +100,9 @@ class Recipes(unittest.TestCase):
                     run('bash', '-euc', text, cwd=cls.copy)
                 elif not file.startswith('docs/'):  # those are for a test to ask for
                     apply_diff(cls.copy / file, text)
-        run(CMAKE, '-S', cls.copy, '-B', cls.build, '-DCMAKE_BUILD_TYPE=Debug', '-DCMAKE_C_FLAGS_DEBUG=-O0', '-DRMM_CUDA=OFF',
-            '-DRMM_BUILD_TOOLS=OFF', '-DRMM_BUILD_INJECT=OFF', '-DRMM_WERROR=ON')
+        run(CMAKE, '-S', cls.copy, '-B', cls.build, '-DCMAKE_BUILD_TYPE=Debug',
+            '-DCMAKE_C_FLAGS_DEBUG=-O0', '-DRMM_CUDA=OFF', '-DRMM_BUILD_TOOLS=OFF',
+            '-DRMM_BUILD_INJECT=OFF', '-DRMM_WERROR=ON')
         run(CMAKE, '--build', cls.build, '--parallel', '2', '--target', *TARGETS)
         cls.environment = dict(os.environ, RMM_DRIVER='sim', RMM_RESOURCE='staging',
                                RMM_RUNTIME_DIR=str(cls.work / 'run'),
