@@ -148,6 +148,13 @@ same_optimised='^sim\.(planted_faults|timeline)$'
 optimised='^(abi|gpu|hip|sim|stress|unit)\.'
 optimised+='|^fuse\.(answers_whatever|bounds_the_texts|delays_nobody|goes_on_without|runs_as_a_service|serves|survives|the_demo|withstands)'
 
+# A list that names a test which is no more, or has another name now, leaves out or runs too little.
+lists_name_tests() {
+    local unmatched
+    unmatched=$(tests/targets.py unmatched build/release "$scripts" "$same_optimised" "$optimised" "$about_memory")
+    [ -z "$unmatched" ] || { echo "tests/steps.sh names no test by: $unmatched"; return 1; }
+}
+
 # Of what the steps dev and asan run this one leaves out what an optimiser cannot break in another
 # way, and shortens sweeps; sim.fork takes half a minute there, and one lock that is forgotten is found
 # by dev as well.
@@ -155,7 +162,9 @@ step_release() {
     local names=$scripts only='' quick=()
     is_selected asan && names+="|$same_optimised" only=$optimised
     is_selected dev && names+='|^sim\.fork$' quick=(RMM_TEST_QUICK=1)
-    build release && run_ctest release "fuzz" "$names" "$only" "${quick[@]}"
+    build release || return 0
+    check "each list of tests names tests that there are" lists_name_tests
+    run_ctest release "fuzz" "$names" "$only" "${quick[@]}"
 }
 
 step_nocuda() {

@@ -4,10 +4,13 @@
 
 usage: targets.py programs BUILD LABELS NAMES ONLY
        targets.py not_as_well BUILD OTHER
+       targets.py unmatched BUILD EXPRESSION...
 
 The first prints what the build has to make for the tests of BUILD whose label does not match
 LABELS, and whose name does not match NAMES and matches ONLY. The second prints an expression for
 the tests of BUILD that the build folder OTHER has not, or that do less there (RMM_TEST_QUICK).
+The third prints each alternative of the expressions that matches no test of BUILD, as after a
+test was renamed.
 ctest itself shows a command only when its program is there.
 """
 import functools
@@ -48,8 +51,24 @@ def not_as_well(build, other):
                   or ('RMM_TEST_QUICK=1' in theirs[name] and 'RMM_TEST_QUICK=1' not in text))
 
 
+def alternatives(expression):
+    """What stands between the "|" of an expression, and in "^a\\.(b|c)$" of its only group."""
+    for part in re.findall(r'(?:[^|(]|\([^()]*\))+', expression):
+        begin, group, end = re.fullmatch(r'([^(]*)(?:\((.*)\))?(.*)', part).groups()
+        for inner in (group or '').split('|'):
+            yield begin + inner + end
+
+
+def unmatched(build, expressions):
+    return [part for expression in expressions for part in alternatives(expression)
+            if not any(re.search(part, name) for name in read_tests(build))]
+
+
 def main(what, build, *arguments):
     build = pathlib.Path(build)
+    if what == 'unmatched':
+        print('\n'.join(unmatched(build, arguments)), end='')
+        return
     if what == 'not_as_well':
         names = not_as_well(build, pathlib.Path(arguments[0]))
         print('^(' + '|'.join(map(re.escape, names)) + ')$')

@@ -51,5 +51,13 @@ class Targets(unittest.TestCase):
         self.assertEqual(self.ask('not_as_well', 'dev', str(self.folder / 'asan')),
                          '^(sim\\.only|sim\\.short)$\n')
 
+    def test_an_expression_that_matches_no_test_is_told(self):
+        names = ('sim.a', 'sim.b', 'fuse.c')
+        self.write('dev', *(line(name, '"B/a"', 'sim', '') for name in names))
+        there = self.ask('unmatched', 'dev', r'^sim\.(a|b)$|^fuse\.c$', r'^(sim|fuse)\.')
+        self.assertEqual(there, '')
+        self.assertEqual(self.ask('unmatched', 'dev', r'^sim\.(a|gone)$|^fuse\.d', r'^hip\.'),
+                         '^sim\\.gone$\n^fuse\\.d\n^hip\\.')
+
 
 unittest.main()
