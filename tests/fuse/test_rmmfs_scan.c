@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/inotify.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -129,6 +130,33 @@ static void names_that_arrive_are_bounded_and_none_is_lost(void **state)
     close_place(place);
 }
 
+/* Where the kernel dropped news nobody knows of which directory: all are listed again. */
+static void a_directory_whose_news_were_lost_is_listed_again(void **state)
+{
+    (void)state;
+    struct inotify_event lost = {.wd = -1, .mask = IN_Q_OVERFLOW};
+    int ends[2];
+    place_t *place = open_place();
+    scan_all(place);
+    make_names(place);
+    assert_int_equal(pipe2(ends, O_NONBLOCK | O_CLOEXEC), 0); /* as if of inotify */
+    place->dirs.inotify_fd = ends[0];
+    place->dir->wd = 1;
+    dirs_take_news(&place->dirs);
+    assert_false(place->dir->changed);
+    assert_int_equal(write(ends[1], &lost, sizeof(lost)), sizeof(lost));
+    dirs_take_news(&place->dirs);
+    assert_true(place->dirs.stale);
+    for (uint32_t i = 0; i < 100000 && scan_step(&place->scan); i++) {
+    }
+    assert_int_equal(place->dir->entries.count, NAMES);
+    place->dirs.inotify_fd = -1;
+    place->dir->wd = -1;
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+    close_place(place);
+}
+
 /* --- a process that ends ---------------------------------------------------------------- */
 
 static pid_t ends_before_it_is_watched;
@@ -220,6 +248,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_over_the_budget_are_counted_and_looked_at_later),
         cmocka_unit_test(names_that_arrive_are_bounded_and_none_is_lost),
+        cmocka_unit_test(a_directory_whose_news_were_lost_is_listed_again),
         cmocka_unit_test(a_process_that_ends_before_it_is_watched_has_no_pid),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
