@@ -198,9 +198,12 @@ static bool fill_in_scope(engine_t *engine, const rmm_blocks_gap_t *gap)
 static bool gather_beside(engine_t *engine, uint64_t need)
 {
     rmm_blocks_gap_t gap;
+    bool found;
 
-    return rmm__range_find_gap(engine, need, &gap) && gap.units != 0 &&
-           fill_in_scope(engine, &gap);
+    rmm__mutex_lock(&engine->lock);
+    found = rmm__range_find_gap_locked(engine, need, &gap);
+    rmm__mutex_unlock(&engine->lock);
+    return found && gap.units != 0 && fill_in_scope(engine, &gap);
 }
 
 /*

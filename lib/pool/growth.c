@@ -31,7 +31,7 @@
 typedef struct growth {
     uint64_t unit, need, preferred, piece_bytes;
     uint64_t pieces_left; /* room that is still reserved in the array */
-    uint64_t promised;    /* counted in engine_t.promised_bytes */
+    uint64_t room;        /* below the maximum, when the growth was planned */
     bool is_limited;      /* by the owner: no more than is needed */
     engine_transit_t transit;
 } growth_t;
@@ -226,74 +226,99 @@ static rmm_status_t no_addresses(const engine_t *engine, uint64_t need)
         engine->range.bytes, need);
 }
 
-/* How much to grow, within the maximum. It is counted as promised, so that two threads here
- * at once do not exceed the maximum. */
-static rmm_status_t
-size_growth(engine_t *engine, const rmm_blocks_gap_t *gap, growth_t *growth)
-{
-    uint64_t granule = engine->range.granule_bytes;
-    uint64_t room, share, reserved;
+typedef enum plan {
+    PLAN_MADE,
+    PLAN_NOT_NEEDED, /* another thread has freed enough meanwhile */
+    PLAN_NO_ADDRESSES,
+    PLAN_NO_ROOM, /* below the maximum */
+    PLAN_NO_HOST_MEMORY
+} plan_t;
 
-    rmm__mutex_lock(&engine->lock);
-    reserved = engine->figures.reserved_bytes;
-    room = rmm__engine_room_locked(engine) / granule * granule;
-    share = growth->is_limited ? 0 : growth_share(engine, reserved);
+static void
+size_locked(const engine_t *engine, const rmm_blocks_gap_t *gap, growth_t *growth)
+{
+    uint64_t reserved = engine->figures.reserved_bytes;
+    uint64_t share = growth->is_limited ? 0 : growth_share(engine, reserved);
+
     growth->unit = gap->unit;
     growth->need = gap->units * RMM_BLOCKS_UNIT;
     growth->preferred = growth->need > share ? growth->need : share;
-    growth->preferred = growth->preferred < room ? growth->preferred : room;
+    growth->preferred =
+        growth->preferred < growth->room ? growth->preferred : growth->room;
     if (growth->preferred > gap->room * RMM_BLOCKS_UNIT) {
         growth->preferred = gap->room * RMM_BLOCKS_UNIT;
     }
-    growth->promised = growth->need <= room ? growth->preferred : 0;
-    engine->promised_bytes += growth->promised;
-    rmm__mutex_unlock(&engine->lock);
     growth->piece_bytes = piece_bytes(engine, reserved + growth->preferred);
     growth->pieces_left = growth->preferred / growth->piece_bytes + 2;
-    return growth->need <= room ? RMM_OK : rmm__engine_no_room(engine, room);
+}
+
+static plan_t take_locked(engine_t *engine, growth_t *growth)
+{
+    if (!rmm__pieces_reserve_locked(engine, growth->pieces_left)) {
+        return PLAN_NO_HOST_MEMORY;
+    }
+    if (!rmm__range_depart_locked(
+            engine, RANGE_ABSENT, growth->unit, growth->preferred, &growth->transit)) {
+        engine->range.piece_promised -= (uint32_t)growth->pieces_left;
+        return PLAN_NO_HOST_MEMORY;
+    }
+    engine->promised_bytes += growth->preferred;
+    return PLAN_MADE;
+}
+
+/* What is mapped, and where, is decided and taken under one lock: two threads here at once get
+ * different addresses, and together do not exceed the maximum. */
+static plan_t plan_locked(engine_t *engine, uint64_t need, growth_t *growth)
+{
+    uint64_t granule = engine->range.granule_bytes;
+    rmm_blocks_gap_t gap;
+
+    if (!rmm__range_find_gap_locked(engine, need, &gap)) {
+        return PLAN_NO_ADDRESSES;
+    }
+    if (gap.units == 0) {
+        return PLAN_NOT_NEEDED;
+    }
+    growth->room = rmm__engine_room_locked(engine) / granule * granule;
+    size_locked(engine, &gap, growth);
+    return growth->need <= growth->room ? take_locked(engine, growth) : PLAN_NO_ROOM;
 }
 
 static rmm_status_t grow_as_planned(engine_t *engine, growth_t *growth)
 {
-    rmm_status_t status = RMM_ERR_OUT_OF_HOST_MEMORY;
+    rmm_status_t status = map_growth(engine, growth);
 
-    if (!rmm__pieces_reserve(engine, growth->pieces_left)) {
-        return rmm__pieces_no_memory();
-    }
-    if (rmm__range_depart(
-            engine, RANGE_ABSENT, growth->unit, growth->preferred, &growth->transit)) {
-        status = map_growth(engine, growth);
-    } else {
-        (void)rmm__pieces_no_memory();
-    }
     rmm__pieces_unreserve(engine, growth->pieces_left);
-    return status;
-}
-
-static rmm_status_t grow(engine_t *engine, uint64_t need, bool is_limited)
-{
-    rmm_blocks_gap_t gap;
-    growth_t growth = {.is_limited = is_limited};
-    rmm_status_t status;
-
-    if (!rmm__range_find_gap(engine, need, &gap)) {
-        return no_addresses(engine, need);
-    }
-    if (gap.units == 0) {
-        return RMM_OK; /* another thread has freed enough meanwhile */
-    }
-    status = size_growth(engine, &gap, &growth);
-    if (status != RMM_OK) {
-        return status;
-    }
-    status = grow_as_planned(engine, &growth);
     rmm__mutex_lock(&engine->lock);
-    engine->promised_bytes -= growth.promised;
+    engine->promised_bytes -= growth->preferred;
     rmm__mutex_unlock(&engine->lock);
     if (status == RMM_OK) {
         rmm__engine_keep_barrier(engine, true);
     }
     return status;
+}
+
+static rmm_status_t grow(engine_t *engine, uint64_t need, bool is_limited)
+{
+    growth_t growth = {.is_limited = is_limited};
+    plan_t plan;
+
+    rmm__mutex_lock(&engine->lock);
+    plan = plan_locked(engine, need, &growth);
+    rmm__mutex_unlock(&engine->lock);
+    switch (plan) {
+    case PLAN_MADE:
+        return grow_as_planned(engine, &growth);
+    case PLAN_NOT_NEEDED:
+        return RMM_OK;
+    case PLAN_NO_ADDRESSES:
+        return no_addresses(engine, need);
+    case PLAN_NO_ROOM:
+        return rmm__engine_no_room(engine, growth.room);
+    case PLAN_NO_HOST_MEMORY:
+        break;
+    }
+    return rmm__pieces_no_memory();
 }
 
 /* The owner is asked before the place is chosen: it may trim what lies beside it. */

@@ -25,14 +25,13 @@ static rmm_heap_t heap_of_locked(const engine_t *engine, range_rest_t rest)
     return engine->range.lost;
 }
 
-bool rmm__range_depart(
+bool rmm__range_depart_locked(
     engine_t *engine, range_rest_t from, uint64_t unit, uint64_t bytes,
     engine_transit_t *transit_out)
 {
     engine_transit_t transit = {.from = from, .units = bytes / RMM_BLOCKS_UNIT};
     bool departed = false;
 
-    rmm__mutex_lock(&engine->lock);
     if (rmm__blocks_heap_create(engine->blocks, &transit.heap) == RMM_BLOCKS_OK) {
         departed = rmm__blocks_move(
                        engine->blocks, heap_of_locked(engine, from), transit.heap, unit,
@@ -49,6 +48,17 @@ bool rmm__range_depart(
         rmm__engine_show_locked(engine);
         *transit_out = transit;
     }
+    return departed;
+}
+
+bool rmm__range_depart(
+    engine_t *engine, range_rest_t from, uint64_t unit, uint64_t bytes,
+    engine_transit_t *transit_out)
+{
+    bool departed;
+
+    rmm__mutex_lock(&engine->lock);
+    departed = rmm__range_depart_locked(engine, from, unit, bytes, transit_out);
     rmm__mutex_unlock(&engine->lock);
     return departed;
 }
@@ -75,25 +85,21 @@ void rmm__range_arrive(
     }
 }
 
-bool rmm__range_find_gap(engine_t *engine, uint64_t need, rmm_blocks_gap_t *gap)
+bool rmm__range_find_gap_locked(engine_t *engine, uint64_t need, rmm_blocks_gap_t *gap)
 {
     const engine_range_t *range = &engine->range;
-    bool found;
 
-    rmm__mutex_lock(&engine->lock);
-    found =
-        need <= range->bytes &&
-        rmm__blocks_find_gap(
-            engine->blocks, range->absent, engine->clean, rmm__engine_to_units(need),
-            rmm__engine_to_units(range->granule_bytes), gap);
-    rmm__mutex_unlock(&engine->lock);
-    return found;
+    return need <= range->bytes &&
+           rmm__blocks_find_gap(
+               engine->blocks, range->absent, engine->clean, rmm__engine_to_units(need),
+               rmm__engine_to_units(range->granule_bytes), gap);
 }
 
 /* --- the array of pieces ------------------------------------------------------------- */
 
-static bool pieces_reserve_locked(engine_range_t *range, uint64_t more)
+bool rmm__pieces_reserve_locked(engine_t *engine, uint64_t more)
 {
+    engine_range_t *range = &engine->range;
     uint64_t wanted = range->piece_capacity != 0 ? range->piece_capacity : 16;
     engine_piece_t *grown;
 
@@ -112,16 +118,6 @@ static bool pieces_reserve_locked(engine_range_t *range, uint64_t more)
     }
     range->piece_promised += (uint32_t)more;
     return true;
-}
-
-bool rmm__pieces_reserve(engine_t *engine, uint64_t more)
-{
-    bool reserved;
-
-    rmm__mutex_lock(&engine->lock);
-    reserved = pieces_reserve_locked(&engine->range, more);
-    rmm__mutex_unlock(&engine->lock);
-    return reserved;
 }
 
 void rmm__pieces_unreserve(engine_t *engine, uint64_t more)

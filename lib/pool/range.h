@@ -36,16 +36,19 @@ typedef struct engine_transit {
 bool rmm__range_depart(
     engine_t *engine, range_rest_t from, uint64_t unit, uint64_t bytes,
     engine_transit_t *transit_out);
+bool rmm__range_depart_locked(
+    engine_t *engine, range_rest_t from, uint64_t unit, uint64_t bytes,
+    engine_transit_t *transit_out);
 /* Put all of them into `to`; the engine now holds `gained` bytes more. */
 void rmm__range_arrive(
     engine_t *engine, engine_transit_t *transit, range_rest_t to, int64_t gained);
 
 /* Where the least memory is missing for `need` contiguous bytes; false: nowhere. */
-bool rmm__range_find_gap(engine_t *engine, uint64_t need, rmm_blocks_gap_t *gap);
+bool rmm__range_find_gap_locked(engine_t *engine, uint64_t need, rmm_blocks_gap_t *gap);
 
 /* Reserve room in the array for so many more pieces; false: no host memory. Each is used by
  * an insertion, or unreserved. Taking a piece out keeps its room reserved. */
-bool rmm__pieces_reserve(engine_t *engine, uint64_t more);
+bool rmm__pieces_reserve_locked(engine_t *engine, uint64_t more);
 void rmm__pieces_unreserve(engine_t *engine, uint64_t more);
 void rmm__pieces_insert(engine_t *engine, const engine_piece_t *piece);
 void rmm__pieces_take_locked(engine_t *engine, uint32_t index, engine_piece_t *out);
