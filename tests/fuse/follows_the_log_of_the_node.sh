@@ -59,4 +59,15 @@ has "in the new file" || fail "the new file does not have it"
 tell b log 5 "the last words"
 kill_program b
 has "the last words" || fail "a killed program's last message is lost"
+
+# More than a program's ring has room for, while nobody looks: how many are gone is told.
+kill -STOP "$daemon"
+for i in $(seq 1000); do
+    tell a log 3 "unseen $i"
+done
+kill -CONT "$daemon"
+eventually has "unseen 1000$"
+has "^# lost [0-9]* messages of " || fail "what was lost is not told: $(tail -n 3 "$mnt/log")"
+[ $(($(grep -c "unseen [0-9]*$" "$mnt/log") + $(awk '/^# lost/ { sum += $3 } END { print sum + 0 }' "$mnt/log"))) = 1000 ] ||
+    fail "not each line is there or counted"
 stop_daemon
