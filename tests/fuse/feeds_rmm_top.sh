@@ -7,8 +7,9 @@
 enter_mount_namespace
 command -v tmux >/dev/null || skip "no tmux"
 
+server=1 # a socket for each: one that has just ended may still be on its old one
 screen() {
-    tmux -S "$work/tmux" -f /dev/null "$@"
+    tmux -S "$work/tmux.$server" -f /dev/null "$@"
 }
 
 shown() { # REGULAR EXPRESSION: a question, for eventually
@@ -107,12 +108,18 @@ gpu a 1
 tell a alloc 1 700
 wait_shown "^gpu1 +700B"
 tell a free 1 700
+screen kill-server
 
-# Live: killed, started again. LeakSanitizer would wait, at its end, for the thread that reads
-# from a daemon which hangs.
-screen respawn-pane -k "RMM_RUNTIME_DIR=/proc/none LC_ALL=C.UTF-8 TERM=screen \
-    LSAN_OPTIONS=detect_leaks=0 \
-    '$RMM_TOP' --mount '$mnt' --interval 0.1 --record '$work/record' 2>'$work/errors'; echo ended with \$?; exec sleep 600"
+# LeakSanitizer would wait, at its end, for the thread that reads from a daemon which hangs.
+live() { # OPTION...
+    server=$((server + 1))
+    screen -u new-session -d -x 100 -y 24 "RMM_RUNTIME_DIR=/proc/none LC_ALL=C.UTF-8 TERM=screen \
+        LSAN_OPTIONS=detect_leaks=0 \
+        '$RMM_TOP' --mount '$mnt' --interval 0.1 $* 2>'$work/errors'; echo ended with \$?; exec sleep 600"
+}
+
+# Live: killed, started again.
+live "--record '$work/record'"
 wait_shown "1 program  RECORDS"
 wait_shown "${program_pid[a]} .* 4.9K "
 kill_daemon
@@ -149,13 +156,25 @@ for ((i = 0; i < 200; i++)); do
     shown "ended with 0" && break
     sleep 0.05
 done
-if [ $i = 200 ]; then # the daemon was stopped amid a read: the kernel ends the process no sooner
-    kill -CONT "$daemon"
-    wait_shown "ended with"
-    : >"$work/errors" # the thread sanitizer reports what still ran
-fi
-kill -CONT "$daemon"
+kill -CONT "$daemon" # where it was stopped amid a read, the kernel ends the process no sooner
+wait_shown "ended with"
+shown "ended with 0" || fail "$(cat "$work/screen" "$work/errors")"
 [ ! -s "$work/errors" ] || fail "$(cat "$work/errors")"
 screen kill-server
+
+# One that goes on in the moment in which rmm-top ends: its thread ends, and nobody waits for it.
+for ((i = 0; i < 3; i++)); do
+    live
+    wait_shown "2 programs"
+    kill -STOP "$daemon"
+    wait_shown "NO ANSWER"
+    screen send-keys q
+    sleep 0.01
+    kill -CONT "$daemon"
+    wait_shown "ended with"
+    shown "ended with 0" || fail "$(cat "$work/screen" "$work/errors")"
+    [ ! -s "$work/errors" ] || fail "$(cat "$work/errors")"
+    screen kill-server
+done
 stop_daemon
 finish

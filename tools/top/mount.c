@@ -92,7 +92,8 @@ void mount_close(mount_t *mount)
     bool is_hung = mount->state == MOUNT_READING;
     pthread_cond_broadcast(&mount->changed);
     pthread_mutex_unlock(&mount->lock);
-    if (is_hung) {
+    if (is_hung) { /* joining it could last forever; it ends by itself, or with the process */
+        pthread_detach(mount->thread);
         return;
     }
     if (mount->is_started) {
