@@ -21,6 +21,7 @@ rmm_status_t rmm_device_scalar_init_aligned(
     rmm_resource_t *mr)
 {
     RMM_CHECK_ARG(scalar != NULL, "the scalar is NULL");
+    RMM_CHECK_ARG(value_bytes != 0, "value_bytes is 0");
     return rmm_device_array_init_aligned(
         &scalar->array, value_bytes, align, 1, stream, mr);
 }
@@ -70,25 +71,44 @@ void rmm_device_scalar_move(rmm_device_scalar_t *dst, rmm_device_scalar_t *src)
     rmm_device_array_move(&dst->array, &src->array);
 }
 
+static rmm_status_t check_has_value(const rmm_device_scalar_t *scalar)
+{
+    RMM_CHECK_ARG(scalar != NULL, "the scalar is NULL");
+    return rmm_device_scalar_size(scalar) != 0
+               ? RMM_OK
+               : rmm__error(
+                     RMM_ERR_OUT_OF_RANGE,
+                     "device scalar: no value, it was moved from or has ended");
+}
+
 rmm_status_t rmm_device_scalar_value(
     const rmm_device_scalar_t *scalar, void *value_out, rmm_stream_t stream)
 {
-    RMM_CHECK_ARG(scalar != NULL, "the scalar is NULL");
-    return rmm_device_array_get_element(&scalar->array, 0, value_out, stream);
+    rmm_status_t status = check_has_value(scalar);
+
+    return status != RMM_OK
+               ? status
+               : rmm_device_array_get_element(&scalar->array, 0, value_out, stream);
 }
 
 rmm_status_t rmm_device_scalar_set_value_async(
     rmm_device_scalar_t *scalar, const void *value, rmm_stream_t stream)
 {
-    RMM_CHECK_ARG(scalar != NULL, "the scalar is NULL");
-    return rmm_device_array_set_element_async(&scalar->array, 0, value, stream);
+    rmm_status_t status = check_has_value(scalar);
+
+    return status != RMM_OK
+               ? status
+               : rmm_device_array_set_element_async(&scalar->array, 0, value, stream);
 }
 
 rmm_status_t rmm_device_scalar_set_value_to_zero_async(
     rmm_device_scalar_t *scalar, rmm_stream_t stream)
 {
-    RMM_CHECK_ARG(scalar != NULL, "the scalar is NULL");
-    return rmm_device_array_set_element_to_zero_async(&scalar->array, 0, stream);
+    rmm_status_t status = check_has_value(scalar);
+
+    return status != RMM_OK
+               ? status
+               : rmm_device_array_set_element_to_zero_async(&scalar->array, 0, stream);
 }
 
 void rmm_device_scalar_set_stream(rmm_device_scalar_t *scalar, rmm_stream_t stream)

@@ -3,6 +3,7 @@
 #include "sim/containers/container_harness.h"
 
 #include <math.h>
+#include <string.h>
 
 typedef struct over_aligned {
     _Alignas(512) char bytes[512];
@@ -98,6 +99,32 @@ static void a_move_leaves_no_data(void **state)
     rmm_device_scalar_int_fini(&moved);
 }
 
+static void messages_are_about_a_scalar_not_an_array(void **state)
+{
+    static const char no_value[] =
+        "device scalar: no value, it was moved from or has ended";
+    rmm_device_scalar_int_t scalar = RMM_DEVICE_SCALAR_OF_INIT(int);
+    rmm_device_scalar_t nothing;
+    int value = 7;
+
+    assert_int_equal(
+        rmm_device_scalar_int_value(&scalar, &value, fixture.stream),
+        RMM_ERR_OUT_OF_RANGE);
+    assert_string_equal(rmm_last_error_message(), no_value);
+    assert_int_equal(
+        rmm_device_scalar_int_set_value_async(&scalar, &value, fixture.stream),
+        RMM_ERR_OUT_OF_RANGE);
+    assert_string_equal(rmm_last_error_message(), no_value);
+    assert_int_equal(
+        rmm_device_scalar_int_set_value_to_zero_async(&scalar, fixture.stream),
+        RMM_ERR_OUT_OF_RANGE);
+    assert_string_equal(rmm_last_error_message(), no_value);
+    assert_int_equal(
+        rmm_device_scalar_init(&nothing, 0, fixture.stream, fixture.mr),
+        RMM_ERR_INVALID_ARGUMENT);
+    assert_null(strstr(rmm_last_error_message(), "array"));
+}
+
 static void a_value_can_be_set(void **state)
 {
     rmm_device_scalar_int_t scalar = make(42);
@@ -188,6 +215,7 @@ int main(void)
         CASE(data_of_a_const_scalar_is_where_the_value_lies),
         CASE(a_copy_has_the_value_and_memory_of_its_own),
         CASE(a_move_leaves_no_data),
+        CASE(messages_are_about_a_scalar_not_an_array),
         CASE(a_value_can_be_set),
         CASE(a_value_can_be_set_to_zero),
         CASE(negative_zero_stays_negative),
