@@ -181,6 +181,26 @@ static void reads_a_log_without_its_header(void **state)
     assert_int_equal(collected.rows[0].line, 1);
 }
 
+static void ignores_a_byte_order_mark_before_the_first_line(void **state)
+{
+    const char *header = "\xef\xbb\xbfThread,Time,Action,Pointer,Size,Stream\r\n"
+                         "1,00:00:00.1,allocate,0x100,256,0\r\n";
+    const char *row = "\xef\xbb\xbf"
+                      "1,00:00:00.1,allocate,0x100,256,0\n"
+                      "\xef\xbb\xbf"
+                      "1,00:00:00.1,free,0x100,256,0\n";
+    collected_t collected = {0};
+    assert_true(read_text(&collected, header, 7));
+    assert_int_equal(collected.row_count, 1);
+    assert_int_equal(collected.problem_count, 0);
+
+    collected = (collected_t){0};
+    assert_true(read_text(&collected, row, 7));
+    assert_int_equal(collected.row_count, 1);
+    assert_int_equal(collected.problem_count, 1); /* in the middle it is no mark */
+    assert_int_equal(collected.problem_lines[0], 2);
+}
+
 static void refuses_a_header_in_the_middle(void **state)
 {
     collected_t collected = {0};
@@ -241,6 +261,7 @@ int main(void)
         cmocka_unit_test(takes_the_largest_64_bit_numbers),
         cmocka_unit_test(gives_the_same_rows_whatever_the_pieces),
         cmocka_unit_test(reads_a_log_without_its_header),
+        cmocka_unit_test(ignores_a_byte_order_mark_before_the_first_line),
         cmocka_unit_test(refuses_a_header_in_the_middle),
         cmocka_unit_test(skips_an_overlong_line_whole_and_goes_on),
         cmocka_unit_test(stops_when_the_sink_says_so),

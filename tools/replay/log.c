@@ -4,7 +4,7 @@
  *
  * Accepted beyond what RMM writes today: the colon that older versions put before the
  * fraction of the time, (nil) for no address, spaces around a column, CRLF, empty lines,
- * a log without its header.
+ * a log without its header, the byte order mark with which Windows programs begin UTF-8.
  */
 #include "replay/log.h"
 
@@ -16,6 +16,7 @@
 #define COLUMNS 6
 #define NS_PER_SECOND UINT64_C(1000000000)
 #define HEADER "Thread,Time,Action,Pointer,Size,Stream"
+#define BYTE_ORDER_MARK "\xef\xbb\xbf"
 
 typedef struct column {
     const char *text;
@@ -181,15 +182,30 @@ void log_reader_init(log_reader_t *reader, const log_sink_t *sink)
     reader->overlong = false;
 }
 
+/* The line as it is parsed: without what ends it, and without a mark before the first one. */
+static column_t line_of(const log_reader_t *reader)
+{
+    column_t line = {reader->text, reader->length};
+    const size_t mark = strlen(BYTE_ORDER_MARK);
+    if (reader->line == 1 && line.length >= mark &&
+        memcmp(line.text, BYTE_ORDER_MARK, mark) == 0) {
+        line.text += mark;
+        line.length -= mark;
+    }
+    if (line.length > 0 && line.text[line.length - 1] == '\r') {
+        line.length--;
+    }
+    return line;
+}
+
 static bool finish_line(log_reader_t *reader)
 {
     char problem[LOG_PROBLEM_MAX];
-    size_t length = reader->length;
     bool overlong = reader->overlong;
-    log_row_t row;
+    log_row_t row = {.line = ++reader->line};
+    const column_t line = line_of(reader);
     reader->length = 0;
     reader->overlong = false;
-    row.line = ++reader->line;
 
     if (overlong) {
         snprintf(
@@ -197,14 +213,11 @@ static bool finish_line(log_reader_t *reader)
             LOG_LINE_MAX);
         return reader->sink.problem(reader->sink.context, row.line, problem);
     }
-    if (length > 0 && reader->text[length - 1] == '\r') {
-        length--;
-    }
-    if (trimmed(reader->text, reader->text + length).length == 0 ||
-        (row.line == 1 && column_is((column_t){reader->text, length}, HEADER))) {
+    if (trimmed(line.text, line.text + line.length).length == 0 ||
+        (row.line == 1 && column_is(line, HEADER))) {
         return true;
     }
-    if (!log_parse_row(reader->text, length, &row, problem)) {
+    if (!log_parse_row(line.text, line.length, &row, problem)) {
         return reader->sink.problem(reader->sink.context, row.line, problem);
     }
     return reader->sink.row(reader->sink.context, &row);
