@@ -66,6 +66,9 @@ static const char *parse_diag(const char *text, void *field)
     static char expected[128];
     char unknown[RMM_DIAG_MODE_WORD_BYTES];
     uint32_t modes;
+    if (text[0] == '\0') { /* RMM_DIAG="" would diagnose nothing, and say nothing */
+        return "a list of modes, such as usage,bounds";
+    }
     if (!rmm__diag_modes_parse(text, &modes, unknown)) {
         snprintf(
             expected, sizeof(expected),

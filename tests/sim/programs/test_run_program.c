@@ -136,6 +136,9 @@ static void refuses_what_it_does_not_know(void **state)
         "--diag: \"usage,ordre\" is not a list of modes: there is no \"ordre\"; they "
         "are usage, bounds, order, driver, guards");
     assert_refused(
+        "--diag '' -- /bin/true", 2,
+        "--diag: \"\" is not a list of modes, such as usage,bounds");
+    assert_refused(
         "--reports x -- /bin/true", 2, "unknown option --reports; see --help");
 }
 
