@@ -8,6 +8,13 @@
 
 #include "core/assert.h"
 
+static rmm_status_t check_new(const rmm_device_scalar_t *scalar, size_t value_bytes)
+{
+    RMM_CHECK_ARG(scalar != NULL, "the scalar is NULL");
+    RMM_CHECK_ARG(value_bytes != 0, "value_bytes is 0");
+    return RMM_OK;
+}
+
 rmm_status_t rmm_device_scalar_init(
     rmm_device_scalar_t *scalar, size_t value_bytes, rmm_stream_t stream,
     rmm_resource_t *mr)
@@ -20,10 +27,11 @@ rmm_status_t rmm_device_scalar_init_aligned(
     rmm_device_scalar_t *scalar, size_t value_bytes, size_t align, rmm_stream_t stream,
     rmm_resource_t *mr)
 {
-    RMM_CHECK_ARG(scalar != NULL, "the scalar is NULL");
-    RMM_CHECK_ARG(value_bytes != 0, "value_bytes is 0");
-    return rmm_device_array_init_aligned(
-        &scalar->array, value_bytes, align, 1, stream, mr);
+    rmm_status_t status = check_new(scalar, value_bytes);
+
+    return status != RMM_OK ? status
+                            : rmm_device_array_init_aligned(
+                                  &scalar->array, value_bytes, align, 1, stream, mr);
 }
 
 rmm_status_t rmm_device_scalar_init_value(
@@ -38,11 +46,12 @@ rmm_status_t rmm_device_scalar_init_value_aligned(
     rmm_device_scalar_t *scalar, size_t value_bytes, size_t align, const void *value,
     rmm_stream_t stream, rmm_resource_t *mr)
 {
-    rmm_status_t status;
+    rmm_status_t status = check_new(scalar, value_bytes);
 
-    RMM_CHECK_ARG(scalar != NULL, "the scalar is NULL");
+    if (status != RMM_OK) {
+        return status;
+    }
     RMM_CHECK_ARG(value != NULL, "value is NULL");
-    RMM_CHECK_ARG(value_bytes != 0, "value_bytes is 0");
     status = rmm_device_buffer_init_copy_from_aligned(
         &scalar->array.buffer, value, value_bytes, align, stream, mr);
     if (status == RMM_OK) {

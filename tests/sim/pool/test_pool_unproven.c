@@ -433,7 +433,8 @@ static int wait_after_a_recorded_free(rmm_stream_t stream)
 }
 
 /* What it freed is in the clean heap by then. */
-static void a_stream_that_a_free_waits_for_may_be_known_to_be_alone_meanwhile(void **state)
+static void
+a_stream_that_a_free_waits_for_may_be_known_to_be_alone_meanwhile(void **state)
 {
     rmm_driver_t hooked = *sim_driver();
     void *lower, *all;
