@@ -225,7 +225,8 @@ static void make_unsure(rmm_clocks_t *clocks, uint32_t place)
 bool rmm__clocks_may_capture(const rmm_clocks_t *clocks, uint32_t place)
 {
     return clocks->streams[place].capture != 0 ||
-           (clocks->has_unseen_capture && clocks->streams[place].clock.is_unsure);
+           (clocks->has_unseen_capture &&
+            (place == RMM_CLOCKS_SHARED || clocks->streams[place].clock.is_unsure));
 }
 
 void rmm__clocks_unsure(rmm_clocks_t *clocks, uint32_t place)
@@ -278,11 +279,22 @@ void rmm__clocks_sync_stream(rmm_clocks_t *clocks, uint32_t place)
     }
 }
 
+static bool is_any_under_way(const rmm_clocks_t *clocks)
+{
+    uint32_t i = 0;
+
+    while (i < RMM_CLOCKS_STREAMS && clocks->streams[i].capture == 0) {
+        i++;
+    }
+    return i < RMM_CLOCKS_STREAMS || clocks->unseen_captures != 0;
+}
+
 void rmm__clocks_sync_all(rmm_clocks_t *clocks)
 {
+    clocks->has_unseen_capture &= is_any_under_way(clocks);
     host_knows_all(clocks);
-    for (uint32_t i = 0; i < RMM_CLOCKS_STREAMS; i++) {
-        clocks->streams[i].clock.is_unsure = false;
+    for (uint32_t i = 0; i < RMM_CLOCKS_STREAMS && !clocks->has_unseen_capture; i++) {
+        clocks->streams[i].clock.is_unsure = false; /* else it may capture */
     }
     clocks->ended = (rmm_clock_t){.is_unsure = false}; /* the host knows it all */
     clocks->has_ended = false;
@@ -426,6 +438,7 @@ bool rmm__clocks_captures(const rmm_clocks_t *clocks, uint32_t place)
 
 void rmm__clocks_capture_begins(rmm_clocks_t *clocks, uint32_t place)
 {
+    clocks->unseen_captures += place == RMM_CLOCKS_SHARED ? 1 : 0;
     join_capture(clocks, place, ++clocks->captures);
 }
 
@@ -433,6 +446,9 @@ void rmm__clocks_capture_ends(rmm_clocks_t *clocks, uint32_t place)
 {
     uint64_t capture = clocks->streams[place].capture;
 
+    if (place == RMM_CLOCKS_SHARED && clocks->unseen_captures != 0) {
+        clocks->unseen_captures--;
+    }
     for (uint32_t i = 0; i < RMM_CLOCKS_STREAMS && capture != 0; i++) {
         if (clocks->streams[i].capture == capture) {
             clocks->streams[i].capture = 0;

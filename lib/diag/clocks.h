@@ -20,7 +20,8 @@
  *    known to be unordered before its work. So is what waits for such a stream. The host
  *    ends this when it waits for it: then all that was begun has its order.
  *  - the place that streams share is in no capture: whether one of them captures, and which, is not
- *    known. It is unsure instead, until the host waits for the device.
+ *    known. It is unsure instead, and so is what waits for it, until the host waits for the device and
+ *    no capture is under way (a cudaFree waits for the device amid captures, too).
  *
  * Not locked: the engine's lock protects it. Bounded: about 1.1 MB, all taken at the start.
  */
@@ -73,7 +74,8 @@ typedef struct rmm_clocks {
     uint32_t count; /* places from here on were never used, the shared one apart */
     uint32_t last;  /* where the last search ended */
     bool is_shared; /* a stream found no place */
-    bool has_unseen_capture; /* a stream captured, and its place did not say so */
+    bool has_unseen_capture;  /* a stream captured, and its place did not say so */
+    uint32_t unseen_captures; /* of these, begun at the shared place and not ended */
     bool is_lost; /* the order is not known any more: every stream is unsure */
     uint64_t ends, uses, captures;
     rmm_clock_event_t events[RMM_CLOCKS_EVENT_SETS][RMM_CLOCKS_EVENT_WAYS];

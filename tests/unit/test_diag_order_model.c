@@ -451,25 +451,12 @@ static void draw_event_call(uint32_t on, uint32_t event)
     }
 }
 
-/* CUDA refuses to wait for the device then. */
-static bool is_any_capturing(void)
-{
-    uint32_t i = 0;
-
-    while (i < STREAMS && model.streams[i].capture == 0) {
-        i++;
-    }
-    return i < STREAMS;
-}
-
 /* Rare calls; false: something else is to be drawn. */
 static bool draw_rare_call(uint32_t on)
 {
     switch (any(160)) {
     case 0:
-        if (!is_any_capturing()) {
-            synchronize_all();
-        }
+        synchronize_all(); /* amid captures, too: a cudaFree waits for the device */
         return true;
     case 1:
     case 2:

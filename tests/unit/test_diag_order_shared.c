@@ -108,6 +108,33 @@ static void after_a_wait_for_the_device_all_with_a_place_are_judged(void **state
     assert_true(is_bad_use(0, SHARED_C, &kernel));
 }
 
+/* As a cudaFree does: it is no call of the capture. */
+static void the_host_waits_for_the_device_amid_such_a_capture(void **state)
+{
+    (void)state;
+    make_more_than_fit();
+    tell(RMM_DIAG_CAPTURE_BEGIN, SHARED_A, 0);
+    tell(RMM_DIAG_DEVICE_SYNC, 0, 0);
+    allocate(0, SHARED_A);
+    tell(RMM_DIAG_CAPTURE_END, SHARED_A, 0);
+    tell(RMM_DIAG_GRAPH_LAUNCH, 4, 0);
+    assert_false(is_bad_use(0, 4, &kernel));
+}
+
+static void a_capture_that_ended_long_ago_makes_nothing_unsure(void **state)
+{
+    (void)state;
+    make_more_than_fit();
+    tell(RMM_DIAG_CAPTURE_BEGIN, SHARED_A, 0);
+    tell(RMM_DIAG_CAPTURE_END, SHARED_A, 0);
+    tell(RMM_DIAG_DEVICE_SYNC, 0, 0);
+    tell(RMM_DIAG_STREAM_UNSURE, 5, 0);
+    tell(RMM_DIAG_STREAM_UNSURE, 5, 0);
+    tell(RMM_DIAG_DEVICE_SYNC, 0, 0);
+    allocate(0, 1);
+    assert_true(is_bad_use(0, 2, &kernel));
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, open_order, close_order)
 
 int main(void)
@@ -119,6 +146,8 @@ int main(void)
         CASE(a_stream_without_a_place_joins_a_capture),
         CASE(memory_of_such_a_capture_is_for_every_stream),
         CASE(after_a_wait_for_the_device_all_with_a_place_are_judged),
+        CASE(the_host_waits_for_the_device_amid_such_a_capture),
+        CASE(a_capture_that_ended_long_ago_makes_nothing_unsure),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
