@@ -526,8 +526,8 @@ static void drop_gone(dirs_t *dirs)
     dirs->count = kept;
 }
 
-/* Without them each directory would seem to be gone, and its programs be met as copies when it
- * came back. */
+/* Without them directories would seem to be gone, and their programs be met as copies when they
+ * came back. A survey keeps some: so this is asked before and after it. */
 static bool has_descriptors(void)
 {
     int fds[SURVEY_DESCRIPTORS];
@@ -565,7 +565,11 @@ void dirs_survey(dirs_t *dirs)
             consider_own(dirs);
         }
     }
-    drop_gone(dirs);
+    if (has_descriptors()) {
+        drop_gone(dirs);
+    } else {
+        dirs->stale = true;
+    }
 }
 
 /* --- opening -------------------------------------------------------------------------- */

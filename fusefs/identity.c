@@ -26,8 +26,7 @@ static bool is_same(const identity_t *a, const identity_t *b)
            a->start_time_ticks == b->start_time_ticks;
 }
 
-/* A file may be rewritten under another name: then its inode tells. What the reader refused
- * has no header. */
+/* A file may be rewritten under another name: then its inode tells. */
 static bool is_of(const member_t *member, const rmm_segment_t *segment)
 {
     const identity_t known = identity_of(&member->segment);
@@ -39,12 +38,18 @@ static bool is_of(const member_t *member, const rmm_segment_t *segment)
 
 member_t *identity_member(const model_t *model, const rmm_segment_t *segment)
 {
+    member_t *refused =
+        NULL; /* by the reader: it has no header, and only its inode is known */
     for (uint32_t i = 0; i < model->member_count; i++) {
-        if (is_of(model->members[i], segment)) {
-            return model->members[i];
+        member_t *member = model->members[i];
+        if (is_of(member, segment)) {
+            if (member->state != MEMBER_UNREADABLE) {
+                return member;
+            }
+            refused = member;
         }
     }
-    return NULL;
+    return refused;
 }
 
 static bool has_ended(const identities_t *identities, const identity_t *identity)

@@ -47,7 +47,7 @@ static bool mount_bounded(void)
     }
     if (mount("rmm", RMM_SYSTEM_RUNTIME_DIR, "tmpfs", flags, BOUNDS) == 0) {
         log_info(
-            "this kernel has no quotas for tmpfs (it needs Linux 6.6 with "
+            "this kernel has no quotas for tmpfs (it needs Linux 6.6 or newer with "
             "CONFIG_TMPFS_QUOTA): one user can fill %s",
             RMM_SYSTEM_RUNTIME_DIR);
         return true;

@@ -148,7 +148,7 @@ same_optimised='^sim\.(planted_faults|timeline)$'
 optimised='^(abi|gpu|hip|sim|stress|unit)\.'
 optimised+='|^fuse\.(answers_whatever|bounds_the_texts|delays_nobody|goes_on_without|runs_as_a_service|serves|survives|the_demo|withstands)'
 
-# A list that names a test which is no more, or has another name now, leaves out or runs too little.
+# If a listed test was removed or renamed, the step would run too much or too little.
 lists_name_tests() {
     local unmatched
     unmatched=$(tests/targets.py unmatched build/release "$scripts" "$same_optimised" "$optimised" "$about_memory")

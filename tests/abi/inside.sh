@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # usage: inside.sh SOURCE RMM_CUDA BUILD_TYPE RMM_HEAVY_CHECKS LIBRARY
 # The C consumer with a copy of rmm-c inside its own project: by add_subdirectory(), shared, and then
-# by FetchContent and the project's own wish, static: nothing but the library is built, nothing of it is
+# by FetchContent, static because the project asks for it: nothing but the library is built, nothing of it is
 # installed, and the project's settings stay its own. It consists of the objects of LIBRARY, byte for
 # byte. A target "rmm" of the project (RAPIDS has one) is no trouble.
 # Both ways have the same build folder, so that what is compiled for the first serves the second.

@@ -13,7 +13,7 @@ if [ -n "${RMM_TEST_PRELOAD:-}" ]; then
         nm -D "$PYTHONPATH/rmm_c/$module".*.so | grep __asan_report_ >"$work/symbols" ||
             { echo "$module is not built with the sanitizer"; exit 1; }
     done
-    # mypy reads declarations for four fifths of the time: what it finds, it finds without as well
+    # mypy reads declarations for four fifths of the time: what it finds, it finds without the sanitizer
     chosen=(-k "not test_the_types_are_consistent and not test_the_types_of_the_c_half_are_those_at_run_time")
 fi
 "${preload[@]}" "$1" -m pytest -q --basetemp="$work/pytest" "${chosen[@]}" "$2"
