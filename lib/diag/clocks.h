@@ -20,8 +20,8 @@
  *    known to be unordered before its work. So is what waits for such a stream. The host
  *    ends this when it waits for it: then all that was begun has its order.
  *  - the place that streams share is in no capture: whether one of them captures, and which, is not
- *    known. It is unsure instead, and so is what waits for it, until the host waits for the device and
- *    no capture is under way (a cudaFree waits for the device amid captures, too).
+ *    known. It is unsure instead, and so is what waits for it, until the host waits for the device
+ *    and no capture is under way (a cudaFree waits for the device amid captures, too).
  *
  * Not locked: the engine's lock protects it. Bounded: about 1.1 MB, all taken at the start.
  */
