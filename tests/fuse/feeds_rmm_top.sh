@@ -102,12 +102,15 @@ truncate -s 100M "$work/forged/json"
 one_line 1 "json is too long" "$RMM_TOP" --json --mount "$work/forged"
 
 # Live, without the daemon: a GPU that the program uses later.
-screen -u new-session -d -x 100 -y 24 "LC_ALL=C.UTF-8 TERM=screen '$RMM_TOP' --interval 0.1; exec sleep 600"
+screen -u new-session -d -x 100 -y 24 "LC_ALL=C.UTF-8 TERM=screen \
+    '$RMM_TOP' --interval 0.1; echo ended with \$?; exec sleep 600"
 wait_shown "${program_pid[a]} .* 4.9K "
 gpu a 1
 tell a alloc 1 700
 wait_shown "^gpu1 +700B"
 tell a free 1 700
+screen send-keys q # not by a signal: LeakSanitizer can hang, and use a processor, if one comes at its end
+wait_shown "ended with 0"
 screen kill-server
 
 # LeakSanitizer would wait, at its end, for the thread that reads from a daemon which hangs.
