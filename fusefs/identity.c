@@ -36,10 +36,10 @@ static bool is_of(const member_t *member, const rmm_segment_t *segment)
            (member->state != MEMBER_UNREADABLE && is_same(&known, &found));
 }
 
+/* One that the reader refused has no header: only its inode is known, and others come first. */
 member_t *identity_member(const model_t *model, const rmm_segment_t *segment)
 {
-    member_t *refused =
-        NULL; /* by the reader: it has no header, and only its inode is known */
+    member_t *refused = NULL;
     for (uint32_t i = 0; i < model->member_count; i++) {
         member_t *member = model->members[i];
         if (is_of(member, segment)) {

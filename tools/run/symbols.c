@@ -165,14 +165,14 @@ static void copy(char *to, size_t bytes, const char *from)
     rmm__text_clean(to, bytes);
 }
 
+/* Before glibc 2.34 its threads were a library of their own. */
 static bool is_c_library(const char *path)
 {
     const char *slash = strrchr(path, '/');
     const char *name = slash != NULL ? slash + 1 : path;
 
     return strncmp(name, "libc.so", strlen("libc.so")) == 0 ||
-           strncmp(name, "libc-2.", strlen("libc-2.")) ==
-               0 || /* before glibc 2.34, as below */
+           strncmp(name, "libc-2.", strlen("libc-2.")) == 0 ||
            strncmp(name, "libpthread", strlen("libpthread")) == 0;
 }
 

@@ -201,6 +201,19 @@ static void move_node(scene_t *scene, const fault_t *fault, bool is_faulty)
     drop(scene, other);
 }
 
+/* The graph uses the block once more; it is freed before that, or after. */
+static void
+drop_around_launch(scene_t *scene, gpu_graph_t graph, void *block, bool is_faulty)
+{
+    if (is_faulty) {
+        drop(scene, block);
+    }
+    launch_and_end(scene, graph);
+    if (!is_faulty) {
+        drop(scene, block);
+    }
+}
+
 /* The graph gets another block by an update, and the first is freed, which is right. */
 static void update_then_late(scene_t *scene, const fault_t *fault, bool is_faulty)
 {
@@ -215,13 +228,7 @@ static void update_then_late(scene_t *scene, const fault_t *fault, bool is_fault
     gpu_capture_update(scene->a, graph);
     drop(scene, first);
     gpu_graph_launch(graph, scene->a);
-    if (is_faulty) {
-        drop(scene, block);
-    }
-    launch_and_end(scene, graph);
-    if (!is_faulty) {
-        drop(scene, block);
-    }
+    drop_around_launch(scene, graph, block, is_faulty);
 }
 
 static void captured_into_body(scene_t *scene, const fault_t *fault, bool is_faulty)
@@ -242,13 +249,7 @@ static void part_of_graph(scene_t *scene, const fault_t *fault, bool is_faulty)
     begin_with_reduce(scene, block);
     graph = gpu_capture_child(scene->a);
     gpu_graph_launch(graph, scene->a);
-    if (is_faulty) {
-        drop(scene, block);
-    }
-    launch_and_end(scene, graph);
-    if (!is_faulty) {
-        drop(scene, block);
-    }
+    drop_around_launch(scene, graph, block, is_faulty);
 }
 
 static void on_condition(scene_t *scene, const fault_t *fault, bool is_faulty)
