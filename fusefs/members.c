@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +14,8 @@
 
 #include "event_poll.h"
 #include "exits.h"
-#include "gpus.h"
 #include "holders.h"
+#include "locations.h"
 #include "log.h"
 #include "marks.h"
 #include "segment/open_in.h"
@@ -81,76 +80,6 @@ static void make_way(model_t *model, const char *name, const member_t *newcomer)
     for (uint32_t left = process->member_count; left > 0; left--) {
         model_remove_member(model, process->members[left - 1]);
     }
-}
-
-/* --- locations --------------------------------------------------------------------------- */
-
-static bool knows_location(const member_t *member, uint32_t location)
-{
-    for (uint32_t i = 0; i < member->location_count; i++) {
-        if (member->locations[i].location == location) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static uint32_t device_of_location(
-    model_t *model, uid_t uid, uint32_t location, const rmm_record_t *record)
-{
-    if (location == RMM_SEGMENT_HOST_LOCATION) {
-        return DEVICE_HOST;
-    }
-    const rmm_segment_location_t *told = rmm_record_location(record);
-    const gpu_identity_t identity = {
-        told->uuid, told->pci_bus_id, told->name, told->capacity_bytes, uid};
-    return gpus_number(model, &identity);
-}
-
-static void add_location(model_t *model, member_t *member, uint32_t location)
-{
-    rmm_record_t record;
-    if (!rmm_segment_read_location(&member->segment, location, &record)) {
-        return;
-    }
-    uint32_t device = device_of_location(model, member->segment.uid, location, &record);
-    member->locations[member->location_count].location = location;
-    member->locations[member->location_count].device = device;
-    member->location_count++;
-    model->changes++;
-}
-
-/* Programs open locations as they go: one pread tells whether there are new ones, a further
- * one which. False: it was cut. */
-static bool find_locations(model_t *model, member_t *member)
-{
-    static unsigned char table[RMM_SEGMENT_LOCATIONS * RMM_SEGMENT_RECORD_BYTES];
-    const rmm_segment_header_t *header = &member->segment.header;
-    uint32_t opened = 0;
-    if (rmm_segment_locations_opened(&member->segment, &opened) &&
-        opened == member->locations_opened) {
-        return rmm_segment_is_whole(&member->segment);
-    }
-    uint32_t count = rmm_segment_location_count(&member->segment);
-    count = count < RMM_SEGMENT_LOCATIONS ? count : RMM_SEGMENT_LOCATIONS;
-    size_t bytes = (size_t)count * header->locations_stride;
-    if (pread(member->segment.fd, table, bytes, header->locations_offset) !=
-        (ssize_t)bytes) {
-        return false;
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t used;
-        memcpy(
-            &used,
-            table + (size_t)i * header->locations_stride +
-                offsetof(rmm_segment_location_t, used),
-            sizeof(used));
-        if (used != 0 && !knows_location(member, i)) {
-            add_location(model, member, i);
-        }
-    }
-    member->locations_opened = opened;
-    return true;
 }
 
 /* --- meeting -------------------------------------------------------------------------- */
@@ -231,7 +160,7 @@ take(model_t *model, member_t *member, entry_t *entry, const char *name, pid_t p
     if (pid > 0 && model->exits != NULL && member->state == MEMBER_LIVE) {
         member->pidfd = exits_watch(model->exits, pid, member->serial);
     }
-    (void)find_locations(model, member);
+    (void)locations_find(model, member);
     log_debug(
         "segment %s belongs to process %s", member->segment.name,
         member->process->name);
@@ -417,7 +346,7 @@ static void fold(model_t *model, member_t *member)
     if (!member->has_control) {
         follow_small(member); /* it was gone with the old file when we looked for it */
     }
-    (void)find_locations(model, member); /* its last */
+    (void)locations_find(model, member); /* its last */
     marks_fold(model, member);
     end(model, member);
     event_poll_exit(model, member);
@@ -425,6 +354,17 @@ static void fold(model_t *model, member_t *member)
         (void)rmm__segment_shrink(member->dir->fd, member->segment.name);
         follow_small(member);
     }
+}
+
+/* False: it is not watched (any more). */
+static bool stop_watching(model_t *model, member_t *member)
+{
+    if (member == NULL || member->pidfd < 0) {
+        return false;
+    }
+    exits_forget(model->exits, member->pidfd);
+    member->pidfd = -1;
+    return true;
 }
 
 /* It ended before this daemon saw it. */
@@ -462,41 +402,69 @@ static bool charge(model_t *model, member_t *member)
     return member->is_charged;
 }
 
+/* False: to be asked again, for the table of locks is being read. */
+static bool find_pid(
+    model_t *model, member_t *member, const entry_t *entry, bool *is_live, pid_t *pid)
+{
+    *pid = 0;
+    *is_live = rmm_segment_is_live(&member->segment);
+    if (*is_live &&
+        holders_find(model->holders, &member->segment, entry->met_ns, pid) ==
+            HOLDER_LATER) {
+        *is_live = rmm_segment_is_live(&member->segment); /* it may have ended since */
+        if (*is_live) {
+            return false;
+        }
+    }
+    if (!*is_live) {
+        *pid = find_ended_pid(model, &member->segment);
+    }
+    return true;
+}
+
+/* A process may end before it is watched; then a reader who knows that it has ended must find its
+ * figures. False: something else, a child, has the lock, and the pid is nobody's. */
+static bool begin(model_t *model, member_t *member, bool was_live, pid_t pid)
+{
+    bool is_live = was_live;
+    if (was_live && pid > 0 && !holders_is_process(&member->segment, pid)) {
+        is_live = rmm_segment_is_live(&member->segment);
+        if (is_live) {
+            return false;
+        }
+        (void)stop_watching(model, member);
+    }
+    event_poll_start(model, member);
+    if (!is_live) {
+        end_unseen(model, member);
+    }
+    return true;
+}
+
 static meeting_t take_good(model_t *model, member_t *member, entry_t *entry)
 {
     char name[32];
-    pid_t pid = 0;
+    pid_t pid;
+    bool is_live;
     const folded_t *folded =
         model_folded(model, member->segment.name, member->segment.uid);
     if (folded != NULL) {
         take_folded(model, member, entry, folded);
         return MEETING_TAKEN;
     }
-    bool is_live = rmm_segment_is_live(&member->segment);
     if (!charge(model, member)) {
         model_free_member(model, member);
         return MEETING_GONE; /* a later listing finds it again */
     }
-    if (!is_live) {
-        pid = find_ended_pid(model, &member->segment);
-    } else if (
-        holders_find(model->holders, &member->segment, entry->met_ns, &pid) ==
-        HOLDER_LATER) {
+    if (!find_pid(model, member, entry, &is_live, &pid)) {
         model_free_member(model, member);
         return MEETING_LATER;
     }
     name_process(name, sizeof(name), member->segment.name, pid);
     member->state = MEMBER_LIVE;
-    if (!take(model, member, entry, name, pid)) {
-        return MEETING_TAKEN;
-    }
-    if (is_live && pid > 0 && !holders_is_process(&member->segment, pid)) {
-        model_remove_member(model, member); /* it ended before it was watched */
+    if (take(model, member, entry, name, pid) && !begin(model, member, is_live, pid)) {
+        model_remove_member(model, member);
         return MEETING_LATER;
-    }
-    event_poll_start(model, member);
-    if (!is_live) {
-        end_unseen(model, member);
     }
     return MEETING_TAKEN;
 }
@@ -602,7 +570,7 @@ static void look_at_live(model_t *model, member_t *member)
 {
     if (member->state == MEMBER_LIVE) {
         open_control(member);
-        if (!find_locations(model, member)) {
+        if (!locations_find(model, member)) {
             become_unreadable(model, member);
         }
     }
@@ -632,7 +600,7 @@ static void note_sums(model_t *model)
 {
     for (uint32_t i = 0; i < model->member_count; i++) {
         if (model->members[i]->state == MEMBER_LIVE) {
-            (void)find_locations(model, model->members[i]);
+            (void)locations_find(model, model->members[i]);
         }
     }
     marks_note_upper(model);
@@ -718,17 +686,6 @@ bool members_beginner_has_begun(const model_t *model)
 }
 
 /* --- ended processes ------------------------------------------------------------------ */
-
-/* False: it is not watched (any more). */
-static bool stop_watching(model_t *model, member_t *member)
-{
-    if (member == NULL || member->pidfd < 0) {
-        return false;
-    }
-    exits_forget(model->exits, member->pidfd);
-    member->pidfd = -1;
-    return true;
-}
 
 void members_take_exits(model_t *model, members_again_fn again, void *arg)
 {

@@ -14,6 +14,7 @@
 
 #include "exits.h"
 #include "harness/runtime.h"
+#include "holders.h"
 #include "scan.h"
 
 #define FIT 10u
@@ -159,18 +160,46 @@ static void a_directory_whose_news_were_lost_is_listed_again(void **state)
 
 /* --- a process that ends ---------------------------------------------------------------- */
 
-static pid_t ends_before_it_is_watched;
+/* What is killed when the daemon is about to watch it or to find its pid, and the lock of its
+ * segment that goes with it; -1: a child keeps the lock. */
+static pid_t ends_when_watched, ends_when_found;
+static int lock_that_ends = -1;
 
 int __real_exits_watch(exits_t *exits, pid_t pid, uint64_t serial);
 int __wrap_exits_watch(exits_t *exits, pid_t pid, uint64_t serial);
+holder_answer_t __real_holders_find(
+    holders_t *holders, const rmm_segment_t *segment, uint64_t since_ns,
+    pid_t *pid_out);
+holder_answer_t __wrap_holders_find(
+    holders_t *holders, const rmm_segment_t *segment, uint64_t since_ns,
+    pid_t *pid_out);
+
+static void end_process(pid_t *pid)
+{
+    assert_int_equal(kill(*pid, SIGKILL), 0);
+    assert_int_equal(waitpid(*pid, NULL, 0), *pid);
+    *pid = 0;
+    if (lock_that_ends >= 0) {
+        (void)close(lock_that_ends);
+        lock_that_ends = -1;
+    }
+}
 
 int __wrap_exits_watch(exits_t *exits, pid_t pid, uint64_t serial)
 {
-    if (pid == ends_before_it_is_watched) {
-        assert_int_equal(kill(pid, SIGKILL), 0);
-        assert_int_equal(waitpid(pid, NULL, 0), pid);
+    if (pid == ends_when_watched) {
+        end_process(&ends_when_watched);
     }
     return __real_exits_watch(exits, pid, serial);
+}
+
+holder_answer_t __wrap_holders_find(
+    holders_t *holders, const rmm_segment_t *segment, uint64_t since_ns, pid_t *pid_out)
+{
+    if ((pid_t)segment->header.pid == ends_when_found) {
+        end_process(&ends_when_found);
+    }
+    return __real_holders_find(holders, segment, since_ns, pid_out);
 }
 
 static pid_t start_process(void)
@@ -219,28 +248,72 @@ static int make_segment(const place_t *place, pid_t pid)
     return fd;
 }
 
+static place_t *open_place_of_processes(void)
+{
+    place_t *place = open_place();
+    place->model.exits = exits_open(-1);
+    place->model.holders = holders_open("/proc/locks");
+    place->model.counts_ended = true;
+    assert_non_null(place->model.exits);
+    assert_non_null(place->model.holders);
+    return place;
+}
+
+static void close_place_of_processes(place_t *place)
+{
+    exits_t *exits = place->model.exits;
+    holders_t *holders = place->model.holders;
+    close_place(place);
+    exits_close(exits);
+    holders_close(holders);
+}
+
 /* Before, the segment was shown under its pid for as long as its lock was held. */
 static void a_process_that_ends_before_it_is_watched_has_no_pid(void **state)
 {
     (void)state;
-    place_t *place = open_place();
+    place_t *place = open_place_of_processes();
     model_t *model = &place->model;
-    model->exits = exits_open(-1);
-    assert_non_null(model->exits);
-    ends_before_it_is_watched = start_process();
-    int fd = make_segment(place, ends_before_it_is_watched);
+    ends_when_watched = start_process();
+    int fd = make_segment(place, ends_when_watched);
     scan_all(place);
     while (model->member_count == 0) { /* it is met again some time later */
         assert_int_equal(usleep(1000), 0);
+        (void)holders_read(model->holders);
         scan_all(place);
     }
     assert_int_equal(model->member_count, 1);
     assert_int_equal(model->members[0]->state, MEMBER_LIVE);
     assert_memory_equal(model->members[0]->process->name, "seg-", 4);
     (void)close(fd);
-    exits_t *exits = model->exits;
-    close_place(place);
-    exits_close(exits);
+    close_place_of_processes(place);
+}
+
+/* Met by the first look after the end of its process: its figures count. */
+static void check_ended_process(pid_t *ends)
+{
+    place_t *place = open_place_of_processes();
+    char name[32];
+    *ends = start_process();
+    (void)snprintf(name, sizeof(name), "%d", (int)*ends);
+    lock_that_ends = make_segment(place, *ends);
+    scan_all(place);
+    assert_int_equal(place->model.member_count, 1);
+    const member_t *member = place->model.members[0];
+    assert_int_equal(member->state, MEMBER_EXITED);
+    assert_int_equal(member->pidfd, -1);
+    assert_string_equal(member->process->name, name);
+    assert_true(place->model.is_unsaved); /* the totals have it */
+    close_place_of_processes(place);
+}
+
+/* Before, it was met again after a millisecond, or up to 200 for the table of locks: who waited for
+ * its end and read the peak read one without it. */
+static void a_process_that_ends_while_it_is_met_counts_at_once(void **state)
+{
+    (void)state;
+    check_ended_process(&ends_when_watched);
+    check_ended_process(&ends_when_found);
 }
 
 int main(void)
@@ -250,6 +323,7 @@ int main(void)
         cmocka_unit_test(names_that_arrive_are_bounded_and_none_is_lost),
         cmocka_unit_test(a_directory_whose_news_were_lost_is_listed_again),
         cmocka_unit_test(a_process_that_ends_before_it_is_watched_has_no_pid),
+        cmocka_unit_test(a_process_that_ends_while_it_is_met_counts_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
