@@ -151,7 +151,8 @@ optimised+='|^fuse\.(answers_whatever|bounds_the_texts|delays_nobody|goes_on_wit
 # If a listed test was removed or renamed, the step would run too much or too little.
 lists_name_tests() {
     local unmatched
-    unmatched=$(tests/targets.py unmatched build/release "$scripts" "$same_optimised" "$optimised" "$about_memory")
+    unmatched=$(tests/targets.py unmatched build/release "$scripts" "$one_thread" "$same_over_hip" "$about_memory" \
+        "$same_optimised" "$optimised")
     [ -z "$unmatched" ] || { echo "tests/steps.sh names no test by: $unmatched"; return 1; }
 }
 

@@ -52,11 +52,18 @@ def not_as_well(build, other):
 
 
 def alternatives(expression):
-    """What stands between the "|" of an expression, and in "^a\\.(b|c)$" of its only group."""
-    for part in re.findall(r'(?:[^|(]|\([^()]*\))+', expression):
-        begin, group, end = re.fullmatch(r'([^(]*)(?:\((.*)\))?(.*)', part).groups()
-        for inner in (group or '').split('|'):
-            yield begin + inner + end
+    """What stands between the "|" of an expression, and of the only group in each part."""
+    parts, depth = [''], 0
+    for character in expression:
+        depth += (character == '(') - (character == ')')
+        if character == '|' and depth == 0:
+            parts.append('')
+        else:
+            parts[-1] += character
+    for part in parts:
+        begin, opened, rest = part.partition('(')
+        group, _, end = rest.rpartition(')')
+        yield from (begin + inner + end for inner in alternatives(group)) if opened else [part]
 
 
 def unmatched(build, expressions):

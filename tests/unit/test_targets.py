@@ -58,6 +58,8 @@ class Targets(unittest.TestCase):
         self.assertEqual(there, '')
         self.assertEqual(self.ask('unmatched', 'dev', r'^sim\.(a|gone)$|^fuse\.d', r'^hip\.'),
                          '^sim\\.gone$\n^fuse\\.d\n^hip\\.')
+        self.assertEqual(self.ask('unmatched', 'dev', r'^sim\.(a|c_(e|f)|b)$'),
+                         '^sim\\.c_e$\n^sim\\.c_f$')
 
 
 unittest.main()
