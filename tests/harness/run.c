@@ -12,6 +12,7 @@
 #include "harness/harness.h"
 #include "harness/thread_cases.h"
 
+#include <errno.h>
 #include <fnmatch.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -21,6 +22,7 @@
 
 #define USAGE_ERROR 2
 
+static harness_case_t *cases;
 static char **arguments;     /* of main(), and NULL */
 static int before_cases = 1; /* how many of them are not names of cases */
 
@@ -202,4 +204,45 @@ int harness_run_group(
         return EXIT_SUCCESS;
     }
     return run_cases(group, tests, count, setup, teardown);
+}
+
+/* Constructors of one file may run in any order. */
+void harness_add_case(harness_case_t *added)
+{
+    harness_case_t **place = &cases;
+
+    while (*place != NULL && (*place)->line < added->line) {
+        place = &(*place)->next;
+    }
+    added->next = *place;
+    *place = added;
+}
+
+int harness_run_cases(CMFixtureFunction setup, CMFixtureFunction teardown)
+{
+    size_t count = 0;
+    struct CMUnitTest *tests;
+    int failed;
+
+    for (const harness_case_t *one = cases; one != NULL; one = one->next) {
+        count++;
+    }
+    tests = calloc(count, sizeof(*tests));
+    if (tests == NULL) {
+        abort();
+    }
+    count = 0;
+    for (const harness_case_t *one = cases; one != NULL; one = one->next) {
+        tests[count++] = one->test;
+    }
+    failed =
+        harness_run_group(program_invocation_short_name, tests, count, setup, teardown);
+    free(tests);
+    return failed;
+}
+
+/* Programs that define main() have their own. */
+__attribute__((weak)) int main(void)
+{
+    return harness_run_cases(NULL, NULL);
 }

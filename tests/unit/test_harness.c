@@ -38,17 +38,17 @@ static void assert_ran(const program_t *program, const char *name, bool expected
     assert_true((strstr(program->out, line) != NULL) == expected);
 }
 
-static void has_the_variables_of_its_test(void **state)
+TEST_CASE(has_the_variables_of_its_test)
 {
     assert_non_null(getenv("RMM_TEST_HARNESS"));
     assert_string_equal(getenv("RMM_TEST_HARNESS"), "a=b:c");
 }
 
-static void is_another_case(void **state)
+TEST_CASE(is_another_case)
 {
 }
 
-static void lists_the_names_of_its_cases(void **state)
+TEST_CASE(lists_the_names_of_its_cases)
 {
     const program_t *program = run_again("--list");
 
@@ -58,7 +58,7 @@ static void lists_the_names_of_its_cases(void **state)
         program->out);
 }
 
-static void runs_the_cases_that_are_named(void **state)
+TEST_CASE(runs_the_cases_that_are_named)
 {
     const program_t *program;
 
@@ -70,7 +70,7 @@ static void runs_the_cases_that_are_named(void **state)
     assert_non_null(strstr(program->out, " Running 2 test(s)."));
 }
 
-static void a_pattern_names_what_it_matches(void **state)
+TEST_CASE(a_pattern_names_what_it_matches)
 {
     const program_t *program = run_again("is_an*");
 
@@ -79,13 +79,13 @@ static void a_pattern_names_what_it_matches(void **state)
     assert_ran(program, "has_the_variables_of_its_test", false);
 }
 
-static void keeps_a_variable_that_is_set(void **state)
+TEST_CASE(keeps_a_variable_that_is_set)
 {
     assert_int_equal(setenv("RMM_TEST_HARNESS", "another", 1), 0);
     program_assert_status(run_again("has_the_variables_of_its_test"), 1);
 }
 
-static void refuses_what_is_no_case(void **state)
+TEST_CASE(refuses_what_is_no_case)
 {
     assert_refused("is_another_case is_no_case", "no case 'is_no_case'");
     assert_refused("--lists", "no case '--lists'");
@@ -104,18 +104,18 @@ static int start_a_thread(void)
            pthread_join(thread, NULL) != 0;
 }
 
-static void starts_a_thread(void **state)
+TEST_CASE(starts_a_thread)
 {
     assert_int_equal(start_a_thread(), 0);
 }
 
-static void starts_a_thread_in_a_child(void **state)
+TEST_CASE(starts_a_thread_in_a_child)
 {
     assert_int_equal(in_child(start_a_thread), 0);
 }
 
 /* As a CUDA driver does: the body is in a library. */
-static void starts_a_thread_of_a_library(void **state)
+TEST_CASE(starts_a_thread_of_a_library)
 {
     pthread_t thread;
     void *(*body)(void *);
@@ -134,7 +134,7 @@ static void run_with_threads(const char *patterns, const char *arguments, int st
     assert_int_equal(unsetenv("RMM_TEST_THREADS"), 0);
 }
 
-static void fails_a_case_that_starts_threads_and_is_not_named(void **state)
+TEST_CASE(fails_a_case_that_starts_threads_and_is_not_named)
 {
     run_with_threads("is_another_case", "starts_a_thread is_another_case", 1);
     run_with_threads(
@@ -142,46 +142,22 @@ static void fails_a_case_that_starts_threads_and_is_not_named(void **state)
     run_with_threads("starts_*", "is_another_case starts_a_thread", 0);
 }
 
-static void a_thread_of_a_library_does_not_count(void **state)
+TEST_CASE(a_thread_of_a_library_does_not_count)
 {
     run_with_threads("is_another_case", "starts_a_thread_of_a_library", 0);
 }
 
-static void refuses_threads_of_what_is_no_case(void **state)
+TEST_CASE(refuses_threads_of_what_is_no_case)
 {
     run_with_threads("starts_a_thread|is_no_case", "is_another_case", 2);
 }
 #endif
 
-static void says_how_it_is_used(void **state)
+TEST_CASE(says_how_it_is_used)
 {
     const program_t *program = run_again("--help");
 
     program_assert_status(program, 0);
     assert_non_null(strstr(program->out, "[--list | --help | CASE...]"));
     assert_non_null(strstr(program->out, "  RMM_TEST_HARNESS=a=b:c\n"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(has_the_variables_of_its_test),
-        cmocka_unit_test(is_another_case),
-        cmocka_unit_test(lists_the_names_of_its_cases),
-        cmocka_unit_test(runs_the_cases_that_are_named),
-        cmocka_unit_test(a_pattern_names_what_it_matches),
-        cmocka_unit_test(keeps_a_variable_that_is_set),
-        cmocka_unit_test(refuses_what_is_no_case),
-        cmocka_unit_test(says_how_it_is_used),
-        cmocka_unit_test(starts_a_thread),
-        cmocka_unit_test(starts_a_thread_in_a_child),
-        cmocka_unit_test(starts_a_thread_of_a_library),
-#ifndef __SANITIZE_THREAD__
-        cmocka_unit_test(fails_a_case_that_starts_threads_and_is_not_named),
-        cmocka_unit_test(a_thread_of_a_library_does_not_count),
-        cmocka_unit_test(refuses_threads_of_what_is_no_case),
-#endif
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,7 +23,9 @@ static int nothing_left_behind(void **state)
     return 0;
 }
 
-static void gives_aligned_blocks_that_do_not_overlap(void **state)
+#define CASE(name) TEST_CASE_WITH(name, NULL, nothing_left_behind)
+
+CASE(gives_aligned_blocks_that_do_not_overlap)
 {
     static const size_t sizes[] = {1, 255, 256, 257, 4 * KIB, MIB, 3 * MIB + 1};
     rmm_resource_t *pool = make_pool(0, 0);
@@ -43,7 +45,7 @@ static void gives_aligned_blocks_that_do_not_overlap(void **state)
     rmm_resource_release(pool);
 }
 
-static void gives_larger_alignments_on_request(void **state)
+CASE(gives_larger_alignments_on_request)
 {
     rmm_resource_t *pool = make_pool(64 * MIB, 0);
 
@@ -60,7 +62,7 @@ static void gives_larger_alignments_on_request(void **state)
     rmm_resource_release(pool);
 }
 
-static void refuses_bad_arguments_and_touches_nothing(void **state)
+CASE(refuses_bad_arguments_and_touches_nothing)
 {
     rmm_resource_t *pool = make_pool(MIB, 0);
     void *mark = &mark;
@@ -81,7 +83,7 @@ static void refuses_bad_arguments_and_touches_nothing(void **state)
     rmm_resource_release(pool);
 }
 
-static void counts_an_allocation_of_no_bytes(void **state)
+CASE(counts_an_allocation_of_no_bytes)
 {
     rmm_resource_t *pool = make_pool(MIB, 0);
     void *ptr = &ptr;
@@ -96,7 +98,7 @@ static void counts_an_allocation_of_no_bytes(void **state)
     rmm_resource_release(pool);
 }
 
-static void merges_freed_blocks_back_into_one(void **state)
+CASE(merges_freed_blocks_back_into_one)
 {
     enum { COUNT = 64 };
     rmm_resource_t *pool = make_pool(16 * MIB, 16 * MIB);
@@ -115,7 +117,7 @@ static void merges_freed_blocks_back_into_one(void **state)
     rmm_resource_release(pool);
 }
 
-static void reuses_at_once_on_the_same_stream(void **state)
+CASE(reuses_at_once_on_the_same_stream)
 {
     rmm_resource_t *pool = make_pool(MIB, MIB);
     rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
@@ -128,7 +130,7 @@ static void reuses_at_once_on_the_same_stream(void **state)
     rmm_resource_release(pool);
 }
 
-static void grows_up_to_its_maximum(void **state)
+CASE(grows_up_to_its_maximum)
 {
     rmm_resource_t *pool = make_pool(0, 8192);
     void *first = take(pool, 1000, NULL);
@@ -145,7 +147,7 @@ static void grows_up_to_its_maximum(void **state)
 }
 
 /* RMM asks for half of what is left, which may be no multiple of 256. */
-static void growth_to_an_odd_maximum_stays_aligned(void **state)
+CASE(growth_to_an_odd_maximum_stays_aligned)
 {
     rmm_resource_t *pool = make_pool(0, 1000031);
     void *blocks[40];
@@ -165,7 +167,7 @@ static void growth_to_an_odd_maximum_stays_aligned(void **state)
     rmm_resource_release(pool);
 }
 
-static void takes_exactly_the_initial_bytes(void **state)
+CASE(takes_exactly_the_initial_bytes)
 {
     rmm_resource_t *pool = make_pool(1000192, 1000192);
 
@@ -176,7 +178,7 @@ static void takes_exactly_the_initial_bytes(void **state)
     rmm_resource_release(pool);
 }
 
-static void fails_to_start_beyond_its_maximum_or_its_device(void **state)
+CASE(fails_to_start_beyond_its_maximum_or_its_device)
 {
     rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
     rmm_resource_t *cuda = make_cuda();
@@ -246,7 +248,7 @@ static rmm_resource_t *make_pool_of_scarce(scarce_t *scarce, uint64_t maximum_by
 }
 
 /* RMM asks for half of what an odd maximum leaves, and lays odd blocks out in it. */
-static void grows_by_multiples_of_256_only(void **state)
+CASE(grows_by_multiples_of_256_only)
 {
     static const uint64_t odd_maxima[] = {8193, 100001, 3 * MIB + 77, 0};
 
@@ -267,7 +269,7 @@ static void grows_by_multiples_of_256_only(void **state)
 }
 
 /* Not for good: all that the maximum leaves, to the last byte. */
-static void asks_upstream_again_after_it_had_nothing(void **state)
+CASE(asks_upstream_again_after_it_had_nothing)
 {
     scarce_t scarce = {.left = 0};
     rmm_resource_t *pool = make_pool_of_scarce(&scarce, 8 * MIB);
@@ -285,7 +287,7 @@ static void asks_upstream_again_after_it_had_nothing(void **state)
     rmm_resource_release(pool);
 }
 
-static void may_have_later_what_upstream_had_less_of(void **state)
+CASE(may_have_later_what_upstream_had_less_of)
 {
     scarce_t scarce = {.left = 64 * KIB};
     rmm_resource_t *pool = make_pool_of_scarce(&scarce, 8 * MIB);
@@ -301,7 +303,7 @@ static void may_have_later_what_upstream_had_less_of(void **state)
 }
 
 /* A free chunk goes back for a larger one only where that can be had then. */
-static void keeps_free_chunks_that_would_not_make_the_room(void **state)
+CASE(keeps_free_chunks_that_would_not_make_the_room)
 {
     rmm_resource_t *pool = make_pool(2 * MIB, 6 * MIB);
     void *first = take(pool, 2 * MIB, NULL);
@@ -326,7 +328,7 @@ static void keeps_free_chunks_that_would_not_make_the_room(void **state)
     rmm_resource_release(pool);
 }
 
-static void asks_upstream_for_less_when_it_has_less(void **state)
+CASE(asks_upstream_for_less_when_it_has_less)
 {
     uint64_t free_bytes;
     uint64_t total;
@@ -342,7 +344,7 @@ static void asks_upstream_for_less_when_it_has_less(void **state)
     rmm_resource_release(pool);
 }
 
-static void says_what_is_missing_when_it_is_out_of_memory(void **state)
+CASE(says_what_is_missing_when_it_is_out_of_memory)
 {
     rmm_resource_t *pool = make_pool(MIB, MIB);
     void *half = take(pool, MIB / 2, NULL);
@@ -360,7 +362,7 @@ static void says_what_is_missing_when_it_is_out_of_memory(void **state)
 }
 
 /* A tenth of a second later the device is asked again. */
-static void says_what_the_device_has_free_now(void **state)
+CASE(says_what_the_device_has_free_now)
 {
     const struct timespec until_asked_again = {0, 150 * 1000 * 1000};
     rmm_resource_t *pool = make_pool(MIB, MIB);
@@ -381,7 +383,7 @@ static void says_what_the_device_has_free_now(void **state)
     rmm_resource_release(pool);
 }
 
-static void refuses_frees_that_cannot_be_right(void **state)
+CASE(refuses_frees_that_cannot_be_right)
 {
     rmm_resource_t *pool = make_pool(MIB, MIB);
     char *block = take(pool, 1000, NULL);
@@ -403,7 +405,7 @@ static void refuses_frees_that_cannot_be_right(void **state)
     rmm_resource_release(pool);
 }
 
-static void keeps_exact_figures(void **state)
+CASE(keeps_exact_figures)
 {
     rmm_resource_t *pool = make_pool(MIB, MIB);
     void *first = take(pool, 1000, NULL);
@@ -425,7 +427,7 @@ static void keeps_exact_figures(void **state)
     rmm_resource_release(pool);
 }
 
-static void gives_whole_free_chunks_back_when_trimmed(void **state)
+CASE(gives_whole_free_chunks_back_when_trimmed)
 {
     rmm_resource_t *pool = make_pool(0, 0);
     void *small = take(pool, MIB, NULL);
@@ -447,7 +449,7 @@ static void gives_whole_free_chunks_back_when_trimmed(void **state)
     rmm_resource_release(pool);
 }
 
-static void frees_everything_with_blocks_still_out(void **state)
+CASE(frees_everything_with_blocks_still_out)
 {
     rmm_resource_t *pool = make_pool(MIB, MIB);
     void *lost = take(pool, 1000, NULL);
@@ -456,7 +458,7 @@ static void frees_everything_with_blocks_still_out(void **state)
     rmm_resource_release(pool); /* the teardown sees whether memory is left */
 }
 
-static void lives_on_while_a_pool_above_needs_it(void **state)
+CASE(lives_on_while_a_pool_above_needs_it)
 {
     rmm_resource_t *lower = make_pool(MIB, 4 * MIB);
     rmm_resource_t *upper;
@@ -471,7 +473,7 @@ static void lives_on_while_a_pool_above_needs_it(void **state)
     rmm_resource_release(upper);
 }
 
-static void names_itself(void **state)
+CASE(names_itself)
 {
     rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
     rmm_resource_t *cuda = make_cuda();
@@ -489,36 +491,4 @@ static void names_itself(void **state)
     assert_false(rmm_resource_is_equal(pool, cuda));
     rmm_resource_release(pool);
     rmm_resource_release(cuda);
-}
-
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_teardown(name, nothing_left_behind)
-    const struct CMUnitTest tests[] = {
-        CASE(gives_aligned_blocks_that_do_not_overlap),
-        CASE(gives_larger_alignments_on_request),
-        CASE(refuses_bad_arguments_and_touches_nothing),
-        CASE(counts_an_allocation_of_no_bytes),
-        CASE(merges_freed_blocks_back_into_one),
-        CASE(reuses_at_once_on_the_same_stream),
-        CASE(grows_up_to_its_maximum),
-        CASE(growth_to_an_odd_maximum_stays_aligned),
-        CASE(takes_exactly_the_initial_bytes),
-        CASE(fails_to_start_beyond_its_maximum_or_its_device),
-        CASE(grows_by_multiples_of_256_only),
-        CASE(asks_upstream_again_after_it_had_nothing),
-        CASE(may_have_later_what_upstream_had_less_of),
-        CASE(keeps_free_chunks_that_would_not_make_the_room),
-        CASE(asks_upstream_for_less_when_it_has_less),
-        CASE(says_what_is_missing_when_it_is_out_of_memory),
-        CASE(says_what_the_device_has_free_now),
-        CASE(refuses_frees_that_cannot_be_right),
-        CASE(keeps_exact_figures),
-        CASE(gives_whole_free_chunks_back_when_trimmed),
-        CASE(frees_everything_with_blocks_still_out),
-        CASE(lives_on_while_a_pool_above_needs_it),
-        CASE(names_itself),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -111,12 +111,12 @@ static void free_during_a_trim(rmm_resource_t *mr)
     unhook();
 }
 
-static void a_trim_keeps_what_the_only_stream_freed_meanwhile(void **state)
+TEST_CASE(a_trim_keeps_what_the_only_stream_freed_meanwhile)
 {
     free_during_a_trim(make_pool(0, 0));
 }
 
-static void a_virtual_trim_keeps_what_the_only_stream_freed_meanwhile(void **state)
+TEST_CASE(a_virtual_trim_keeps_what_the_only_stream_freed_meanwhile)
 {
     free_during_a_trim(make_virtual_pool(0, 0));
 }
@@ -132,7 +132,7 @@ static void use_and_free_piece(void)
 
 /* Free pieces are mapped elsewhere, not one that another thread freed on the only stream
  * behind the synchronise: its work would write to addresses without memory. */
-static void compacting_leaves_what_the_only_stream_freed_meanwhile(void **state)
+TEST_CASE(compacting_leaves_what_the_only_stream_freed_meanwhile)
 {
     static const int others[] = {1, 4, 6, 7};
     void *pieces[PIECES];
@@ -234,13 +234,13 @@ static void grow_at_once(void)
     unhook();
 }
 
-static void two_growths_at_once_stay_within_the_maximum(void **state)
+TEST_CASE(two_growths_at_once_stay_within_the_maximum)
 {
     hook(make_pool_of_callbacks(2 * BLOCK));
     grow_at_once();
 }
 
-static void two_virtual_growths_at_once_stay_within_the_maximum(void **state)
+TEST_CASE(two_virtual_growths_at_once_stay_within_the_maximum)
 {
     hook(make_virtual_pool(0, 2 * BLOCK));
     hooked.physical_create = create_after_interlude;
@@ -305,13 +305,13 @@ static void trim_while_others_ask(void (*others)(void))
     expect_served(0);
 }
 
-static void a_request_is_served_while_a_trim_gives_that_memory_back(void **state)
+TEST_CASE(a_request_is_served_while_a_trim_gives_that_memory_back)
 {
     trim_while_others_ask(begin_to_ask_once);
     unhook();
 }
 
-static void requests_are_served_though_a_trim_is_slow(void **state)
+TEST_CASE(requests_are_served_though_a_trim_is_slow)
 {
     trim_while_others_ask(begin_to_ask_twice);
     expect_served(1);
@@ -335,14 +335,14 @@ static void grow_while_others_ask(void (*others)(void))
     give(pool, block, BLOCK - 2 * ASKED, streams[0]);
 }
 
-static void a_request_is_served_though_growth_is_slow(void **state)
+TEST_CASE(a_request_is_served_though_growth_is_slow)
 {
     grow_while_others_ask(begin_to_ask_without_the_turn);
     unhook();
 }
 
 /* What is on its way is more than its request needs. */
-static void requests_are_served_though_growth_is_slow(void **state)
+TEST_CASE(requests_are_served_though_growth_is_slow)
 {
     void *block;
 
@@ -392,7 +392,7 @@ static int free_after_the_others_growth(void *ptr)
     return sim_driver()->mem_free(ptr);
 }
 
-static void what_a_thread_that_came_later_grows_by_serves_the_first(void **state)
+TEST_CASE(what_a_thread_that_came_later_grows_by_serves_the_first)
 {
     rmm_status_t status;
     void *block;
@@ -455,7 +455,7 @@ static void free_while_another_asks(rmm_resource_t *mr)
     unhook();
 }
 
-static void a_block_freed_during_a_refused_request_serves_the_next(void **state)
+TEST_CASE(a_block_freed_during_a_refused_request_serves_the_next)
 {
     free_while_another_asks(make_pool(8 * MIB, 8 * MIB));
 }
@@ -468,7 +468,7 @@ static void small_free_between(void)
 }
 
 /* Small, so that no event covers it; and not what the synchronise proves. */
-static void a_small_block_freed_during_a_request_serves_it(void **state)
+TEST_CASE(a_small_block_freed_during_a_request_serves_it)
 {
     void *rest;
     void *ptr;
@@ -497,8 +497,7 @@ static void free_last_chunk(void)
 }
 
 /* On the only stream, by another thread: its chunk is not known to be clean. */
-static void
-a_chunk_freed_during_a_refused_request_is_given_back_for_the_next(void **state)
+TEST_CASE(a_chunk_freed_during_a_refused_request_is_given_back_for_the_next)
 {
     void *first;
     void *rest;
@@ -545,7 +544,7 @@ static void dealloc_if_done(void *ptr, size_t bytes, rmm_stream_t stream, void *
 
 /* Chunks are given back to make room for a larger one: not what another thread freed on the
  * only stream behind the synchronise. */
-static void a_chunk_freed_during_a_request_goes_back_when_its_work_is_done(void **state)
+TEST_CASE(a_chunk_freed_during_a_request_goes_back_when_its_work_is_done)
 {
     void *first, *rest, *both;
 
@@ -584,7 +583,7 @@ static void do_nothing(void)
 {
 }
 
-static void a_failed_synchronise_is_no_reason_to_refuse_for_ever(void **state)
+TEST_CASE(a_failed_synchronise_is_no_reason_to_refuse_for_ever)
 {
     void *ptr;
 
@@ -604,7 +603,7 @@ static void a_failed_synchronise_is_no_reason_to_refuse_for_ever(void **state)
 
 /* --- figures ------------------------------------------------------------------------- */
 
-static void the_largest_block_may_be_one_of_an_unknown_stream(void **state)
+TEST_CASE(the_largest_block_may_be_one_of_an_unknown_stream)
 {
     void *large;
     void *small;
@@ -678,13 +677,13 @@ static void free_beside_what_is_wanted(void)
     unhook();
 }
 
-static void a_concurrent_free_does_not_weaken_what_a_synchronise_proves(void **state)
+TEST_CASE(a_concurrent_free_does_not_weaken_what_a_synchronise_proves)
 {
     beside_is_hidden = false;
     free_beside_what_is_wanted();
 }
 
-static void nor_does_a_free_on_an_unknown_stream(void **state)
+TEST_CASE(nor_does_a_free_on_an_unknown_stream)
 {
     beside_is_hidden = true;
     free_beside_what_is_wanted();
@@ -746,43 +745,13 @@ static void free_elsewhere(void (*free_it)(void *block, rmm_stream_t stream))
     assert_int_equal(mixups, 0);
 }
 
-static void a_free_of_another_device_without_host_memory_waits_for_it(void **state)
+/* From here on another device has a context. */
+TEST_CASE(a_free_of_another_device_without_host_memory_waits_for_it)
 {
     free_elsewhere(free_without_host_memory);
 }
 
-static void a_free_of_another_device_on_an_unknown_stream_waits_for_it(void **state)
+TEST_CASE(a_free_of_another_device_on_an_unknown_stream_waits_for_it)
 {
     free_elsewhere(free_untold);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_trim_keeps_what_the_only_stream_freed_meanwhile),
-        cmocka_unit_test(a_virtual_trim_keeps_what_the_only_stream_freed_meanwhile),
-        cmocka_unit_test(compacting_leaves_what_the_only_stream_freed_meanwhile),
-        cmocka_unit_test(two_growths_at_once_stay_within_the_maximum),
-        cmocka_unit_test(two_virtual_growths_at_once_stay_within_the_maximum),
-        cmocka_unit_test(a_request_is_served_while_a_trim_gives_that_memory_back),
-        cmocka_unit_test(requests_are_served_though_a_trim_is_slow),
-        cmocka_unit_test(a_request_is_served_though_growth_is_slow),
-        cmocka_unit_test(requests_are_served_though_growth_is_slow),
-        cmocka_unit_test(what_a_thread_that_came_later_grows_by_serves_the_first),
-        cmocka_unit_test(a_block_freed_during_a_refused_request_serves_the_next),
-        cmocka_unit_test(a_small_block_freed_during_a_request_serves_it),
-        cmocka_unit_test(
-            a_chunk_freed_during_a_refused_request_is_given_back_for_the_next),
-        cmocka_unit_test(
-            a_chunk_freed_during_a_request_goes_back_when_its_work_is_done),
-        cmocka_unit_test(a_failed_synchronise_is_no_reason_to_refuse_for_ever),
-        cmocka_unit_test(the_largest_block_may_be_one_of_an_unknown_stream),
-        cmocka_unit_test(a_concurrent_free_does_not_weaken_what_a_synchronise_proves),
-        cmocka_unit_test(nor_does_a_free_on_an_unknown_stream),
-        /* from here on another device has a context */
-        cmocka_unit_test(a_free_of_another_device_without_host_memory_waits_for_it),
-        cmocka_unit_test(a_free_of_another_device_on_an_unknown_stream_waits_for_it),
-    };
-
-    return cmocka_run_group_tests_name("pool_between", tests, NULL, NULL);
 }

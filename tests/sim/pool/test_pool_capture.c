@@ -49,7 +49,7 @@ static void allocate_through_every_rung(errand_t *errand)
     assert_ok(rmm_resource_trim(errand->pool, 0));
 }
 
-static void keeps_another_threads_capture_whole_in_every_mode(void **state)
+TEST_CASE(keeps_another_threads_capture_whole_in_every_mode)
 {
     rmm_stream_t capturing = make_stream(RMM_STREAM_NON_BLOCKING);
     rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
@@ -74,7 +74,7 @@ static void keeps_another_threads_capture_whole_in_every_mode(void **state)
     assert_cuda(sim_driver()->stream_destroy(stream));
 }
 
-static void allocates_on_the_capturing_stream_itself(void **state)
+TEST_CASE(allocates_on_the_capturing_stream_itself)
 {
     rmm_resource_t *pool = make_pool(0, 8 * MIB);
     rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
@@ -108,7 +108,7 @@ static rmm_sim_graph_t capture_with_a_block(rmm_resource_t *pool, rmm_stream_t s
     return graph;
 }
 
-static void gives_nobody_else_what_a_graph_uses(void **state)
+TEST_CASE(gives_nobody_else_what_a_graph_uses)
 {
     for (uint64_t seed = 1; seed <= 20; seed++) {
         rmm_resource_t *pool = make_pool(2 * MIB, 2 * MIB);
@@ -140,7 +140,7 @@ static void gives_nobody_else_what_a_graph_uses(void **state)
 }
 
 /* A whole chunk, freed while the graph was captured: launching it writes there. */
-static void keeps_what_a_graph_uses_when_trimmed(void **state)
+TEST_CASE(keeps_what_a_graph_uses_when_trimmed)
 {
     rmm_resource_t *pool = make_pool(MIB, MIB);
     rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
@@ -156,7 +156,7 @@ static void keeps_what_a_graph_uses_when_trimmed(void **state)
     rmm_resource_release(pool);
 }
 
-static void a_virtual_pool_grows_while_a_stream_captures(void **state)
+TEST_CASE(a_virtual_pool_grows_while_a_stream_captures)
 {
     rmm_resource_t *pool = make_virtual_pool(0, 0);
     rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
@@ -196,7 +196,7 @@ static int fill_device(void **blocks, int room)
     return count;
 }
 
-static void a_barrier_on_a_full_device_leaves_captures_whole(void **state)
+TEST_CASE(a_barrier_on_a_full_device_leaves_captures_whole)
 {
     rmm_stream_t capturing = make_stream(RMM_STREAM_NON_BLOCKING);
     rmm_resource_t *pool = make_pool(MIB, 0);
@@ -238,7 +238,7 @@ static bool all_is_free(const setting_t *here)
     return all;
 }
 
-static void gives_back_what_a_graph_used_when_its_last_copy_is_gone(void **state)
+TEST_CASE(gives_back_what_a_graph_used_when_its_last_copy_is_gone)
 {
     for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++) {
         setting_t here = setting_begin(makers[i]);
@@ -257,7 +257,7 @@ static void gives_back_what_a_graph_used_when_its_last_copy_is_gone(void **state
 }
 
 /* Nothing else is freed meanwhile. */
-static void a_refusal_is_forgotten_when_a_graph_is_gone(void **state)
+TEST_CASE(a_refusal_is_forgotten_when_a_graph_is_gone)
 {
     for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++) {
         setting_t here = setting_begin(makers[i]);
@@ -278,7 +278,7 @@ static void a_refusal_is_forgotten_when_a_graph_is_gone(void **state)
     }
 }
 
-static void waits_for_the_last_launch_of_a_graph(void **state)
+TEST_CASE(waits_for_the_last_launch_of_a_graph)
 {
     for (uint64_t seed = 1; seed <= 40; seed++) {
         setting_t here = setting_begin(makers[seed % 4]);
@@ -303,7 +303,7 @@ static void waits_for_the_last_launch_of_a_graph(void **state)
     }
 }
 
-static void gives_back_what_a_ruined_capture_used(void **state)
+TEST_CASE(gives_back_what_a_ruined_capture_used)
 {
     for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++) {
         setting_t here = setting_begin(makers[i]);
@@ -324,7 +324,7 @@ static void gives_back_what_a_ruined_capture_used(void **state)
     }
 }
 
-static void a_graph_may_outlive_its_resource(void **state)
+TEST_CASE(a_graph_may_outlive_its_resource)
 {
     for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++) {
         setting_t here = setting_begin(makers[i]);
@@ -338,7 +338,7 @@ static void a_graph_may_outlive_its_resource(void **state)
 }
 
 /* A new graph each time, and never more memory, nor more heaps. */
-static void captures_for_ever_in_the_same_memory(void **state)
+TEST_CASE(captures_for_ever_in_the_same_memory)
 {
     for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++) {
         setting_t here = setting_begin(makers[i]);
@@ -357,7 +357,7 @@ static void captures_for_ever_in_the_same_memory(void **state)
     }
 }
 
-static void keeps_what_it_cannot_watch_and_says_nothing(void **state)
+TEST_CASE(keeps_what_it_cannot_watch_and_says_nothing)
 {
     for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++) {
         setting_t here = setting_begin(makers[i]);
@@ -374,7 +374,7 @@ static void keeps_what_it_cannot_watch_and_says_nothing(void **state)
 }
 
 /* Whatever host memory is missing: no crash, no loss of order, nothing left behind. */
-static void copes_without_host_memory_in_a_capture(void **state)
+TEST_CASE(copes_without_host_memory_in_a_capture)
 {
     bool struck = true;
 
@@ -425,7 +425,7 @@ capture_checking(rmm_resource_t *mr, rmm_stream_t stream, void *freed, uint64_t 
 
 /* A block that work queued on the stream still writes, freed before or in the capture: the
  * graph runs on another stream, in no order with that work. */
-static void a_graph_runs_beside_work_from_before_its_capture(void **state)
+TEST_CASE(a_graph_runs_beside_work_from_before_its_capture)
 {
     for (uint64_t seed = 1; seed <= 120; seed++) {
         setting_t here = setting_begin(makers[seed % 4]);
@@ -454,7 +454,7 @@ static void a_graph_runs_beside_work_from_before_its_capture(void **state)
 
 /* The same block, when the graph is gone, which nobody launched: the work from before the
  * capture has to be waited for. */
-static void a_block_from_before_a_capture_is_reused_only_after_a_wait(void **state)
+TEST_CASE(a_block_from_before_a_capture_is_reused_only_after_a_wait)
 {
     for (uint64_t seed = 1; seed <= 60; seed++) {
         setting_t here = setting_begin(makers[seed % 4]);
@@ -487,7 +487,7 @@ static void a_block_from_before_a_capture_is_reused_only_after_a_wait(void **sta
 }
 
 /* One synchronise ends the last launch of a graph, and proves what was freed in its capture. */
-static void a_request_beside_the_last_launch_gets_what_the_capture_freed(void **state)
+TEST_CASE(a_request_beside_the_last_launch_gets_what_the_capture_freed)
 {
     for (uint64_t seed = 1; seed <= 20; seed++) {
         rmm_resource_t *pool = make_virtual_pool(0, 6 * BLOCK);
@@ -517,7 +517,7 @@ static void a_request_beside_the_last_launch_gets_what_the_capture_freed(void **
 }
 
 /* Streams of one capture: what one took and the other freed, the other may take again. */
-static void streams_of_one_capture_share_what_they_took(void **state)
+TEST_CASE(streams_of_one_capture_share_what_they_took)
 {
     setting_t here = setting_begin(a_pool);
     rmm_driver_event_t event;
@@ -598,7 +598,7 @@ static rmm_sim_graph_t capture_two_branches(branch_t *branch, void **block_out)
     return graph;
 }
 
-static void threads_own_streams_of_one_capture_share_no_memory(void **state)
+TEST_CASE(threads_own_streams_of_one_capture_share_no_memory)
 {
     for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++) {
         setting_t here = setting_begin(makers[i]);
@@ -638,7 +638,7 @@ static void capture_again_and_again(errand_t *errand)
     }
 }
 
-static void threads_capture_beside_each_other(void **state)
+TEST_CASE(threads_capture_beside_each_other)
 {
     enum { THREADS = 4 };
     rmm_resource_t *pool = make_pool(0, 0);
@@ -660,32 +660,4 @@ static void threads_capture_beside_each_other(void **state)
     assert_cuda(rmm_sim_device_synchronize());
     assert_true(stats_of(pool).reserved_bytes <= 64 * MIB);
     rmm_resource_release(pool);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keeps_another_threads_capture_whole_in_every_mode),
-        cmocka_unit_test(allocates_on_the_capturing_stream_itself),
-        cmocka_unit_test(gives_nobody_else_what_a_graph_uses),
-        cmocka_unit_test(keeps_what_a_graph_uses_when_trimmed),
-        cmocka_unit_test(a_virtual_pool_grows_while_a_stream_captures),
-        cmocka_unit_test(a_barrier_on_a_full_device_leaves_captures_whole),
-        cmocka_unit_test(gives_back_what_a_graph_used_when_its_last_copy_is_gone),
-        cmocka_unit_test(a_refusal_is_forgotten_when_a_graph_is_gone),
-        cmocka_unit_test(waits_for_the_last_launch_of_a_graph),
-        cmocka_unit_test(gives_back_what_a_ruined_capture_used),
-        cmocka_unit_test(a_graph_may_outlive_its_resource),
-        cmocka_unit_test(captures_for_ever_in_the_same_memory),
-        cmocka_unit_test(keeps_what_it_cannot_watch_and_says_nothing),
-        cmocka_unit_test(copes_without_host_memory_in_a_capture),
-        cmocka_unit_test(a_graph_runs_beside_work_from_before_its_capture),
-        cmocka_unit_test(a_block_from_before_a_capture_is_reused_only_after_a_wait),
-        cmocka_unit_test(a_request_beside_the_last_launch_gets_what_the_capture_freed),
-        cmocka_unit_test(streams_of_one_capture_share_what_they_took),
-        cmocka_unit_test(threads_own_streams_of_one_capture_share_no_memory),
-        cmocka_unit_test(threads_capture_beside_each_other),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

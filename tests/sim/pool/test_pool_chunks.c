@@ -85,7 +85,7 @@ static void use_all(maker_t *maker)
     rmm_resource_release(pool);
 }
 
-static void finds_blocks_of_chunks_that_are_near_each_other(void **state)
+TEST_CASE(finds_blocks_of_chunks_that_are_near_each_other)
 {
     maker_t maker = {
         .addresses = {
@@ -95,7 +95,7 @@ static void finds_blocks_of_chunks_that_are_near_each_other(void **state)
     use_all(&maker);
 }
 
-static void finds_blocks_of_chunks_that_are_far_apart(void **state)
+TEST_CASE(finds_blocks_of_chunks_that_are_far_apart)
 {
     maker_t maker = {
         .addresses = {
@@ -106,7 +106,7 @@ static void finds_blocks_of_chunks_that_are_far_apart(void **state)
 }
 
 /* Near the beginning of all addresses, unit 0's would be below it. */
-static void finds_blocks_of_chunks_at_low_addresses(void **state)
+TEST_CASE(finds_blocks_of_chunks_at_low_addresses)
 {
     maker_t maker = {.addresses = {CHUNK, 3 * CHUNK, 2 * CHUNK, 100 * TIB}};
 
@@ -132,20 +132,20 @@ static void refuse_chunk_at(uintptr_t chunk, uintptr_t next)
     assert_int_equal(maker.out, 0);
 }
 
-static void refuses_memory_that_it_has_already(void **state)
+TEST_CASE(refuses_memory_that_it_has_already)
 {
     refuse_chunk_at(64 * CHUNK, 64 * CHUNK + 256);
     refuse_chunk_at(64 * CHUNK, 65 * CHUNK - 256);
     refuse_chunk_at(64 * CHUNK, 63 * CHUNK + 256);
 }
 
-static void refuses_memory_beyond_the_last_address(void **state)
+TEST_CASE(refuses_memory_beyond_the_last_address)
 {
     refuse_chunk_at(64 * CHUNK, UINTPTR_MAX - CHUNK + 1 + 256);
 }
 
 /* The address of a chunk that a trim has just given back is free for the next one. */
-static void takes_memory_again_that_it_gave_back(void **state)
+TEST_CASE(takes_memory_again_that_it_gave_back)
 {
     maker_t maker = {.addresses = {64 * CHUNK, 64 * CHUNK + 256, 64 * CHUNK}};
     rmm_resource_t *pool = make_subject(&maker);
@@ -287,7 +287,7 @@ static void play(uint64_t seed)
 }
 
 /* RMM_TEST_SEED=<number> runs one. */
-static void agrees_with_a_map_of_units(void **state)
+TEST_CASE(agrees_with_a_map_of_units)
 {
     const char *seed = getenv("RMM_TEST_SEED");
 
@@ -297,19 +297,4 @@ static void agrees_with_a_map_of_units(void **state)
     if (seed != NULL) {
         play(strtoull(seed, NULL, 10));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(finds_blocks_of_chunks_that_are_near_each_other),
-        cmocka_unit_test(finds_blocks_of_chunks_that_are_far_apart),
-        cmocka_unit_test(finds_blocks_of_chunks_at_low_addresses),
-        cmocka_unit_test(refuses_memory_that_it_has_already),
-        cmocka_unit_test(refuses_memory_beyond_the_last_address),
-        cmocka_unit_test(takes_memory_again_that_it_gave_back),
-        cmocka_unit_test(agrees_with_a_map_of_units),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -230,34 +230,22 @@ static rmm_resource_t *arena(void)
     return make_arena(8 * MIB);
 }
 
-static void in_a_pool(void **state)
+TEST_CASE(in_a_pool)
 {
     refuses_only_what_cannot_be(full_pool, false, MIB);
 }
 
-static void in_a_pool_that_grows(void **state)
+TEST_CASE(in_a_pool_that_grows)
 {
     refuses_only_what_cannot_be(growing_pool, false, 3 * MIB);
 }
 
-static void in_a_virtual_pool(void **state)
+TEST_CASE(in_a_virtual_pool)
 {
     refuses_only_what_cannot_be(virtual_pool, false, 3 * MIB);
 }
 
-static void in_an_arena(void **state)
+TEST_CASE(in_an_arena)
 {
     refuses_only_what_cannot_be(arena, true, 2 * MIB);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(in_a_pool),
-        cmocka_unit_test(in_a_pool_that_grows),
-        cmocka_unit_test(in_a_virtual_pool),
-        cmocka_unit_test(in_an_arena),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

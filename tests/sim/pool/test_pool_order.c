@@ -14,24 +14,24 @@ static rmm_resource_t *make_subject(void)
 
 static const order_subject_t subject = {make_subject, pool_use_driver, 64, 0};
 
-static void never_reuses_before_its_order_under_200_seeds(void **state)
+TEST_CASE(never_reuses_before_its_order_under_200_seeds)
 {
     never_reuses_before_its_order(&subject);
 }
 
-static void catches_a_pool_that_takes_every_event_for_finished(void **state)
+TEST_CASE(catches_a_pool_that_takes_every_event_for_finished)
 {
     catches_wrong_queries(&subject);
 }
 
-static void catches_a_pool_that_does_not_wait_for_events(void **state)
+TEST_CASE(catches_a_pool_that_does_not_wait_for_events)
 {
     catches_missing_waits(&subject);
 }
 
 /* --- single cases ------------------------------------------------------------------- */
 
-static void waits_on_the_device_for_one_other_stream(void **state)
+TEST_CASE(waits_on_the_device_for_one_other_stream)
 {
     rmm_resource_t *pool = make_pool(MIB, MIB);
     rmm_stream_t donor = make_stream(RMM_STREAM_NON_BLOCKING);
@@ -55,7 +55,7 @@ static void waits_on_the_device_for_one_other_stream(void **state)
 }
 
 /* What a stream frees while it is alone is in one heap; another stream gets all of it. */
-static void gives_another_stream_what_the_first_freed_alone(void **state)
+TEST_CASE(gives_another_stream_what_the_first_freed_alone)
 {
     enum { COUNT = 32 };
     rmm_resource_t *pool = make_pool(COUNT * MIB, COUNT * MIB);
@@ -82,7 +82,7 @@ static void gives_another_stream_what_the_first_freed_alone(void **state)
     rmm_resource_release(pool);
 }
 
-static void survives_the_end_of_a_stream_that_freed(void **state)
+TEST_CASE(survives_the_end_of_a_stream_that_freed)
 {
     rmm_resource_t *pool = make_pool(MIB, MIB);
 
@@ -99,7 +99,7 @@ static void survives_the_end_of_a_stream_that_freed(void **state)
 }
 
 /* Each leaves a small block behind, and there is no need to look for room. */
-static void forgets_streams_that_are_gone_where_there_is_plenty(void **state)
+TEST_CASE(forgets_streams_that_are_gone_where_there_is_plenty)
 {
     rmm_resource_t *pool = make_pool(64 * MIB, 64 * MIB);
 
@@ -113,7 +113,7 @@ static void forgets_streams_that_are_gone_where_there_is_plenty(void **state)
     rmm_resource_release(pool);
 }
 
-static void waits_for_a_stream_of_another_device_before_reuse(void **state)
+TEST_CASE(waits_for_a_stream_of_another_device_before_reuse)
 {
     rmm_resource_t *pool = make_pool(MIB, MIB);
     rmm_stream_t foreign;
@@ -141,7 +141,7 @@ static void waits_for_a_stream_of_another_device_before_reuse(void **state)
     rmm_resource_release(pool);
 }
 
-static void tells_the_per_thread_streams_of_two_threads_apart(void **state)
+TEST_CASE(tells_the_per_thread_streams_of_two_threads_apart)
 {
     rmm_stream_key_t mine;
     rmm_stream_key_t again;
@@ -153,21 +153,4 @@ static void tells_the_per_thread_streams_of_two_threads_apart(void **state)
     assert_int_equal(mine.stream_id, again.stream_id);
     assert_int_not_equal(mine.stream_id, 0);
     assert_int_equal(legacy.stream_id, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(never_reuses_before_its_order_under_200_seeds),
-        cmocka_unit_test(catches_a_pool_that_takes_every_event_for_finished),
-        cmocka_unit_test(catches_a_pool_that_does_not_wait_for_events),
-        cmocka_unit_test(waits_on_the_device_for_one_other_stream),
-        cmocka_unit_test(gives_another_stream_what_the_first_freed_alone),
-        cmocka_unit_test(survives_the_end_of_a_stream_that_freed),
-        cmocka_unit_test(forgets_streams_that_are_gone_where_there_is_plenty),
-        cmocka_unit_test(waits_for_a_stream_of_another_device_before_reuse),
-        cmocka_unit_test(tells_the_per_thread_streams_of_two_threads_apart),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

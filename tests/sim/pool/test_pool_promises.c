@@ -59,12 +59,12 @@ static void streams_that_end(bool are_synchronised)
     rmm_resource_release(pool);
 }
 
-static void streams_that_end_leave_little_behind(void **state)
+TEST_CASE(streams_that_end_leave_little_behind)
 {
     streams_that_end(true);
 }
 
-static void streams_that_end_with_work_queued_leave_little_behind(void **state)
+TEST_CASE(streams_that_end_with_work_queued_leave_little_behind)
 {
     streams_that_end(false);
 }
@@ -80,7 +80,7 @@ static void *use_own_stream(void *argument)
     return NULL;
 }
 
-static void threads_that_end_leave_little_behind(void **state)
+TEST_CASE(threads_that_end_leave_little_behind)
 {
     rmm_resource_t *pool = make_pool(0, 0);
 
@@ -128,7 +128,7 @@ static void *consume(void *argument)
     return NULL;
 }
 
-static void what_one_stream_allocates_and_another_frees_is_used_again(void **state)
+TEST_CASE(what_one_stream_allocates_and_another_frees_is_used_again)
 {
     line_t line = {.pool = make_pool(0, 0)};
     pthread_t thread;
@@ -201,7 +201,7 @@ static void *churn(void *argument)
     return NULL;
 }
 
-static void a_pool_of_so_many_bytes_serves_them(void **state)
+TEST_CASE(a_pool_of_so_many_bytes_serves_them)
 {
     static const size_t sizes[] = {256, 4096, 5000, 65536, 209920, MIB, 16 * MIB};
     rmm_resource_t *pool = make_pool(16 * MIB, 16 * MIB);
@@ -233,7 +233,7 @@ static void a_pool_of_so_many_bytes_serves_them(void **state)
     rmm_resource_release(pool);
 }
 
-static void blocks_of_one_size_fill_chunks_that_begin_anywhere(void **state)
+TEST_CASE(blocks_of_one_size_fill_chunks_that_begin_anywhere)
 {
     rmm_fixed_size_options_t options = RMM_FIXED_SIZE_OPTIONS_INIT;
     rmm_resource_t *upstream = make_pool(34 * MIB, 34 * MIB);
@@ -308,7 +308,7 @@ calls_of(rmm_resource_t *pool, size_t bytes, int pairs, rmm_stream_t stream)
     return queries + records + waits + barriers;
 }
 
-static void a_request_costs_as_many_calls_with_4096_streams(void **state)
+TEST_CASE(a_request_costs_as_many_calls_with_4096_streams)
 {
     static rmm_stream_t streams[MANY_STREAMS];
     rmm_resource_t *pool = make_pool(1024 * MIB, 0);
@@ -377,7 +377,7 @@ static uint64_t cost_of_largest(int streams_used)
 }
 
 /* No call tells what is looked at: two costs on one machine do, far apart. */
-static void a_pair_in_a_full_pool_looks_at_few_of_4096_streams(void **state)
+TEST_CASE(a_pair_in_a_full_pool_looks_at_few_of_4096_streams)
 {
     uint64_t few = cost_of_largest(16);
 
@@ -412,7 +412,7 @@ static void refuse_twice(rmm_resource_t *pool, rmm_stream_t stream)
     rmm_resource_release(pool);
 }
 
-static void what_was_refused_is_refused_at_once(void **state)
+TEST_CASE(what_was_refused_is_refused_at_once)
 {
     rmm_resource_t *pool = make_virtual_pool(4 * MIB, 4 * MIB);
 
@@ -445,7 +445,7 @@ static void return_chunk(void *ptr, size_t bytes, rmm_stream_t stream, void *pay
     assert_cuda(sim_driver()->mem_free(ptr));
 }
 
-static void a_trim_gives_each_chunk_back_once_and_without_the_lock(void **state)
+TEST_CASE(a_trim_gives_each_chunk_back_once_and_without_the_lock)
 {
     rmm_callback_options_t callbacks = RMM_CALLBACK_OPTIONS_INIT;
     rmm_fixed_size_options_t options = RMM_FIXED_SIZE_OPTIONS_INIT;
@@ -513,19 +513,19 @@ static void capture_all(rmm_resource_t *pool, int streams_used)
     rmm_resource_release(pool);
 }
 
-static void a_capture_can_have_all_that_its_stream_freed(void **state)
+TEST_CASE(a_capture_can_have_all_that_its_stream_freed)
 {
     capture_all(make_pool(16 * MIB, 16 * MIB), 1);
     capture_all(make_virtual_pool(0, 16 * MIB), 1);
 }
 
-static void a_capture_can_have_all_that_two_streams_freed(void **state)
+TEST_CASE(a_capture_can_have_all_that_two_streams_freed)
 {
     capture_all(make_pool(16 * MIB, 16 * MIB), 2);
     capture_all(make_virtual_pool(0, 16 * MIB), 2);
 }
 
-static void a_capture_in_an_arena_can_have_what_another_stream_freed(void **state)
+TEST_CASE(a_capture_in_an_arena_can_have_what_another_stream_freed)
 {
     rmm_resource_t *arena = make_arena(8 * MIB);
     rmm_stream_t streams[2] = {
@@ -548,7 +548,7 @@ static void a_capture_in_an_arena_can_have_what_another_stream_freed(void **stat
 
 /* --- growth at the limit ------------------------------------------------------------- */
 
-static void growth_takes_no_more_than_the_limit_leaves(void **state)
+TEST_CASE(growth_takes_no_more_than_the_limit_leaves)
 {
     rmm_limiting_options_t limit = RMM_LIMITING_OPTIONS_INIT;
     rmm_resource_t *cuda = make_cuda();
@@ -569,7 +569,7 @@ static void growth_takes_no_more_than_the_limit_leaves(void **state)
     rmm_resource_release(pool);
 }
 
-static void two_chunks_that_are_too_small_make_one_that_fits(void **state)
+TEST_CASE(two_chunks_that_are_too_small_make_one_that_fits)
 {
     rmm_resource_t *pool = make_pool(2 * MIB, 4 * MIB);
     rmm_stream_t streams[2] = {
@@ -590,7 +590,7 @@ static void two_chunks_that_are_too_small_make_one_that_fits(void **state)
 }
 
 /* An alignment needs more than the block: what is too large then may do without it. */
-static void a_refused_alignment_refuses_no_block_without_it(void **state)
+TEST_CASE(a_refused_alignment_refuses_no_block_without_it)
 {
     rmm_resource_t *pool = make_pool(2 * MIB, 4 * MIB);
     rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
@@ -606,28 +606,4 @@ static void a_refused_alignment_refuses_no_block_without_it(void **state)
     give(pool, whole, 4 * MIB, stream);
     assert_ok(rmm_stream_destroy(stream));
     rmm_resource_release(pool);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(streams_that_end_leave_little_behind),
-        cmocka_unit_test(streams_that_end_with_work_queued_leave_little_behind),
-        cmocka_unit_test(threads_that_end_leave_little_behind),
-        cmocka_unit_test(what_one_stream_allocates_and_another_frees_is_used_again),
-        cmocka_unit_test(a_pool_of_so_many_bytes_serves_them),
-        cmocka_unit_test(blocks_of_one_size_fill_chunks_that_begin_anywhere),
-        cmocka_unit_test(a_request_costs_as_many_calls_with_4096_streams),
-        cmocka_unit_test(a_pair_in_a_full_pool_looks_at_few_of_4096_streams),
-        cmocka_unit_test(what_was_refused_is_refused_at_once),
-        cmocka_unit_test(a_trim_gives_each_chunk_back_once_and_without_the_lock),
-        cmocka_unit_test(a_capture_can_have_all_that_its_stream_freed),
-        cmocka_unit_test(a_capture_can_have_all_that_two_streams_freed),
-        cmocka_unit_test(a_capture_in_an_arena_can_have_what_another_stream_freed),
-        cmocka_unit_test(growth_takes_no_more_than_the_limit_leaves),
-        cmocka_unit_test(two_chunks_that_are_too_small_make_one_that_fits),
-        cmocka_unit_test(a_refused_alignment_refuses_no_block_without_it),
-    };
-
-    return cmocka_run_group_tests_name("pool_promises", tests, NULL, NULL);
 }

@@ -117,7 +117,7 @@ static void expect_synchronised_for(const company_t *company, size_t bytes, int 
 
 /* --- events -------------------------------------------------------------------------- */
 
-static void what_is_too_much_open_is_covered_at_once(void **state)
+TEST_CASE(what_is_too_much_open_is_covered_at_once)
 {
     company_t here = company_begin(TOO_MUCH_OPEN, 0);
 
@@ -129,7 +129,7 @@ static void what_is_too_much_open_is_covered_at_once(void **state)
 }
 
 /* Half a MiB, or a 64th of the bound, which is a 32nd of what is held. */
-static void less_than_that_costs_no_event(void **state)
+TEST_CASE(less_than_that_costs_no_event)
 {
     static const size_t bytes[2] = {500 * KIB, 2000 * KIB};
     static const size_t held[2] = {MIB, 4096 * MIB};
@@ -145,7 +145,7 @@ static void less_than_that_costs_no_event(void **state)
     }
 }
 
-static void the_only_stream_costs_an_event_for_many_frees(void **state)
+TEST_CASE(the_only_stream_costs_an_event_for_many_frees)
 {
     rmm_resource_t *pool = make_pool(MIB, 0);
     int frees = is_shared_run() ? BATCH_FREES : BATCH_FREES_ALONE;
@@ -158,7 +158,7 @@ static void the_only_stream_costs_an_event_for_many_frees(void **state)
     rmm_resource_release(pool);
 }
 
-static void what_an_event_that_failed_was_to_cover_the_next_one_covers(void **state)
+TEST_CASE(what_an_event_that_failed_was_to_cover_the_next_one_covers)
 {
     company_t here = company_begin(TOO_MUCH_OPEN + 4 * KIB, 0);
     void *small = take(here.pool, 4 * KIB, here.streams[0]);
@@ -174,7 +174,7 @@ static void what_an_event_that_failed_was_to_cover_the_next_one_covers(void **st
 }
 
 /* With one device each stream is of that device, whatever the driver once said. */
-static void the_next_event_covers_although_one_was_refused_the_handle(void **state)
+TEST_CASE(the_next_event_covers_although_one_was_refused_the_handle)
 {
     company_t here = company_begin(TOO_MUCH_OPEN + 4 * KIB, 0);
     void *small = take(here.pool, 4 * KIB, here.streams[0]);
@@ -189,7 +189,7 @@ static void the_next_event_covers_although_one_was_refused_the_handle(void **sta
 }
 
 /* Half of what the others leave of one MiB. */
-static void uncovered_memory_of_others_leaves_a_stream_less(void **state)
+TEST_CASE(uncovered_memory_of_others_leaves_a_stream_less)
 {
     const size_t bytes = 400 * KIB;
     company_t here = company_begin(MIB, 0);
@@ -205,7 +205,7 @@ static void uncovered_memory_of_others_leaves_a_stream_less(void **state)
     company_end(&here);
 }
 
-static void what_a_stream_took_over_counts_as_uncovered(void **state)
+TEST_CASE(what_a_stream_took_over_counts_as_uncovered)
 {
     company_t here = company_begin(TOO_MUCH_OPEN, 0);
 
@@ -217,7 +217,7 @@ static void what_a_stream_took_over_counts_as_uncovered(void **state)
     company_end(&here);
 }
 
-static void the_latest_of_many_events_is_kept(void **state)
+TEST_CASE(the_latest_of_many_events_is_kept)
 {
     company_t here = company_begin(4 * KIB, 0);
 
@@ -230,7 +230,7 @@ static void the_latest_of_many_events_is_kept(void **state)
     company_end(&here);
 }
 
-static void a_stream_waits_for_no_more_others_than_it_needs(void **state)
+TEST_CASE(a_stream_waits_for_no_more_others_than_it_needs)
 {
     company_t here = company_begin(2 * TOO_MUCH_OPEN, 0);
     void *blocks[2];
@@ -248,7 +248,7 @@ static void a_stream_waits_for_no_more_others_than_it_needs(void **state)
 }
 
 /* Its newest event is not done, but its oldest one. */
-static void a_busy_stream_gives_what_is_done(void **state)
+TEST_CASE(a_busy_stream_gives_what_is_done)
 {
     company_t here = company_begin(2 * TOO_MUCH_OPEN + 4 * KIB, 0);
     void *low = take(here.pool, TOO_MUCH_OPEN, here.streams[0]);
@@ -265,7 +265,7 @@ static void a_busy_stream_gives_what_is_done(void **state)
 }
 
 /* Its own block has the units, but not where the alignment wants them. */
-static void a_stream_does_not_wait_for_itself(void **state)
+TEST_CASE(a_stream_does_not_wait_for_itself)
 {
     const size_t bytes = TOO_MUCH_OPEN + 4 * KIB;
     company_t here = company_begin(bytes, bytes);
@@ -284,7 +284,7 @@ static void a_stream_does_not_wait_for_itself(void **state)
     company_end(&here);
 }
 
-static void an_event_that_could_not_be_waited_for_still_covers(void **state)
+TEST_CASE(an_event_that_could_not_be_waited_for_still_covers)
 {
     company_t here = company_begin(TOO_MUCH_OPEN, 0);
     void *ptr;
@@ -301,7 +301,7 @@ static void an_event_that_could_not_be_waited_for_still_covers(void **state)
     company_end(&here);
 }
 
-static void streams_that_ended_leave_nothing_open(void **state)
+TEST_CASE(streams_that_ended_leave_nothing_open)
 {
     company_t here = company_begin(16 * MIB, 0);
 
@@ -323,7 +323,7 @@ static void streams_that_ended_leave_nothing_open(void **state)
 }
 
 /* What a pool began with is nobody's, though one stream alone was first. */
-static void a_second_stream_has_what_the_first_never_used(void **state)
+TEST_CASE(a_second_stream_has_what_the_first_never_used)
 {
     rmm_resource_t *pool = make_pool(16 * MIB, 16 * MIB);
     rmm_stream_t streams[2] = {
@@ -341,7 +341,7 @@ static void a_second_stream_has_what_the_first_never_used(void **state)
 }
 
 /* However small the block, each free counts half a KiB: of 1 MiB without an event. */
-static void streams_with_open_frees_are_bounded(void **state)
+TEST_CASE(streams_with_open_frees_are_bounded)
 {
     enum { STREAMS = 3000, OPEN_MOST = 2048 };
     static rmm_stream_t streams[STREAMS];
@@ -366,7 +366,7 @@ static void streams_with_open_frees_are_bounded(void **state)
 /* --- before growth ------------------------------------------------------------------- */
 
 /* A small block that no event covers makes one with a large one that an event covered. */
-static void what_lost_its_event_is_synchronised_for_before_growth(void **state)
+TEST_CASE(what_lost_its_event_is_synchronised_for_before_growth)
 {
     const size_t bytes = 800 * KIB;
     company_t here = company_begin(bytes + 256, 0);
@@ -379,7 +379,7 @@ static void what_lost_its_event_is_synchronised_for_before_growth(void **state)
     company_end(&here);
 }
 
-static void what_an_unknown_stream_freed_is_synchronised_for_before_growth(void **state)
+TEST_CASE(what_an_unknown_stream_freed_is_synchronised_for_before_growth)
 {
     company_t here = company_begin(TOO_MUCH_OPEN, 0);
     void *block = take(here.pool, TOO_MUCH_OPEN, here.streams[0]);
@@ -407,7 +407,7 @@ static void grow_beside_two_blocks(rmm_resource_t *pool, rmm_stream_t stream)
     give(pool, between, 4 * KIB, stream);
 }
 
-static void growth_waits_for_nothing_that_events_cover(void **state)
+TEST_CASE(growth_waits_for_nothing_that_events_cover)
 {
     company_t here = company_begin(2 * TOO_MUCH_OPEN + 4 * KIB, 0);
 
@@ -415,7 +415,7 @@ static void growth_waits_for_nothing_that_events_cover(void **state)
     company_end(&here);
 }
 
-static void growth_waits_for_nothing_of_the_only_stream(void **state)
+TEST_CASE(growth_waits_for_nothing_of_the_only_stream)
 {
     rmm_resource_t *pool = make_pool(2 * TOO_MUCH_OPEN + 4 * KIB, 0);
 
@@ -485,8 +485,7 @@ static void free_during_a_synchronise(uint64_t seed, void (*free_it)(void))
 }
 
 /* Its work began behind the synchronise, which so proves nothing of it. */
-static void
-what_a_capture_frees_during_a_synchronise_comes_back_behind_the_next(void **state)
+TEST_CASE(what_a_capture_frees_during_a_synchronise_comes_back_behind_the_next)
 {
     for (uint64_t seed = 1; seed <= 40; seed++) {
         free_during_a_synchronise(seed, free_in_a_capture);
@@ -495,7 +494,7 @@ what_a_capture_frees_during_a_synchronise_comes_back_behind_the_next(void **stat
 }
 
 /* Its launches are over when it is gone. */
-static void what_a_graph_used_comes_back_without_a_synchronise(void **state)
+TEST_CASE(what_a_graph_used_comes_back_without_a_synchronise)
 {
     company_t here = company_begin(MIB, MIB);
     rmm_sim_graph_t graph;
@@ -511,8 +510,7 @@ static void what_a_graph_used_comes_back_without_a_synchronise(void **state)
 }
 
 /* One synchronise is enough, also where nobody has looked for the graph before. */
-static void
-what_a_graph_that_is_gone_kept_is_proven_by_the_next_synchronise(void **state)
+TEST_CASE(what_a_graph_that_is_gone_kept_is_proven_by_the_next_synchronise)
 {
     company_t here = company_begin(MIB, MIB);
     void *block = take(here.pool, MIB, here.streams[0]);
@@ -525,37 +523,4 @@ what_a_graph_that_is_gone_kept_is_proven_by_the_next_synchronise(void **state)
     assert_ok(rmm_resource_trim(here.pool, SIZE_MAX));
     expect_synchronised_for(&here, MIB, 1);
     company_end(&here);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_too_much_open_is_covered_at_once),
-        cmocka_unit_test(what_an_event_that_failed_was_to_cover_the_next_one_covers),
-        cmocka_unit_test(the_next_event_covers_although_one_was_refused_the_handle),
-        cmocka_unit_test(uncovered_memory_of_others_leaves_a_stream_less),
-        cmocka_unit_test(what_a_stream_took_over_counts_as_uncovered),
-        cmocka_unit_test(the_latest_of_many_events_is_kept),
-        cmocka_unit_test(a_stream_waits_for_no_more_others_than_it_needs),
-        cmocka_unit_test(an_event_that_could_not_be_waited_for_still_covers),
-        cmocka_unit_test(streams_that_ended_leave_nothing_open),
-        cmocka_unit_test(a_second_stream_has_what_the_first_never_used),
-        cmocka_unit_test(streams_with_open_frees_are_bounded),
-        cmocka_unit_test(what_lost_its_event_is_synchronised_for_before_growth),
-        cmocka_unit_test(
-            what_an_unknown_stream_freed_is_synchronised_for_before_growth),
-        cmocka_unit_test(growth_waits_for_nothing_that_events_cover),
-        cmocka_unit_test(growth_waits_for_nothing_of_the_only_stream),
-        cmocka_unit_test(
-            what_a_capture_frees_during_a_synchronise_comes_back_behind_the_next),
-        cmocka_unit_test(
-            what_a_graph_that_is_gone_kept_is_proven_by_the_next_synchronise),
-        cmocka_unit_test(what_a_graph_used_comes_back_without_a_synchronise),
-        cmocka_unit_test(less_than_that_costs_no_event),
-        cmocka_unit_test(the_only_stream_costs_an_event_for_many_frees),
-        cmocka_unit_test(a_busy_stream_gives_what_is_done),
-        cmocka_unit_test(a_stream_does_not_wait_for_itself),
-    };
-
-    return cmocka_run_group_tests_name("pool_proven", tests, NULL, NULL);
 }

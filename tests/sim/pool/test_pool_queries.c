@@ -102,24 +102,14 @@ static void serves_both(rmm_resource_t *mr, int count, bool are_done)
     assert_int_equal(rmm_sim_violations(), 0);
 }
 
-static void finished_events_serve_two_threads(void **state)
+TEST_CASE(finished_events_serve_two_threads)
 {
     serves_both(make_pool(1024 * MIB + 4 * BLOCK, 0), 4, true);
     serves_both(make_virtual_pool(1024 * MIB + 4 * BLOCK, 0), 4, true);
 }
 
 /* The device is not done: both streams wait for others there. */
-static void unfinished_events_serve_two_threads(void **state)
+TEST_CASE(unfinished_events_serve_two_threads)
 {
     serves_both(make_pool(1024 * MIB + STREAMS_MOST * BLOCK, 0), STREAMS_MOST, false);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(finished_events_serve_two_threads),
-        cmocka_unit_test(unfinished_events_serve_two_threads),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -73,7 +73,7 @@ static void close_a_batch(void)
     give(hooked_pool, block, BATCH_BYTES, hooked_stream);
 }
 
-static void keeps_a_batch_that_was_closed_during_a_synchronise(void **state)
+TEST_CASE(keeps_a_batch_that_was_closed_during_a_synchronise)
 {
     rmm_resource_t *pool = make_pool(2 * BATCH_BYTES, 2 * BATCH_BYTES);
     rmm_segment_slot_t *slot = pool->accounting.slot;
@@ -109,7 +109,7 @@ static void ask_for_all(void)
 }
 
 /* The pool synchronises its own device, which says nothing of another one's stream. */
-static void leaves_alone_what_another_device_may_still_use(void **state)
+TEST_CASE(leaves_alone_what_another_device_may_still_use)
 {
     rmm_resource_t *pool = make_pool(MIB, MIB);
     void *block;
@@ -145,8 +145,7 @@ static void free_without_a_wait(void)
     hooked.stream_synchronize = sim_driver()->stream_synchronize;
 }
 
-static void
-a_wait_for_another_device_proves_nothing_that_is_freed_meanwhile(void **state)
+TEST_CASE(a_wait_for_another_device_proves_nothing_that_is_freed_meanwhile)
 {
     rmm_resource_t *pool = make_pool(2 * MIB + 256, 2 * MIB + 256);
     engine_t *engine = pool_from_base(pool)->engine;
@@ -175,7 +174,7 @@ a_wait_for_another_device_proves_nothing_that_is_freed_meanwhile(void **state)
 }
 
 /* What is freed beside the block during the wait does not take it out of what that proves. */
-static void a_wait_for_another_device_proves_what_others_free_beside(void **state)
+TEST_CASE(a_wait_for_another_device_proves_what_others_free_beside)
 {
     rmm_resource_t *pool = make_pool(2 * MIB, 2 * MIB);
     void *first;
@@ -196,7 +195,7 @@ static void a_wait_for_another_device_proves_what_others_free_beside(void **stat
 }
 
 /* To synchronise would be of no use to it. */
-static void growth_waits_for_nothing_that_another_device_freed(void **state)
+TEST_CASE(growth_waits_for_nothing_that_another_device_freed)
 {
     rmm_resource_t *pool = make_pool(MIB, 0);
     void *block;
@@ -215,7 +214,7 @@ static void growth_waits_for_nothing_that_another_device_freed(void **state)
 
 /* Whether a stream is one of the pool's device is known when its first event is recorded:
  * until then nothing proves its block. */
-static void a_refusal_is_forgotten_when_a_first_event_covers_what_was_free(void **state)
+TEST_CASE(a_refusal_is_forgotten_when_a_first_event_covers_what_was_free)
 {
     rmm_resource_t *pool = make_pool(MIB, MIB);
     void *block;
@@ -236,7 +235,7 @@ static void a_refusal_is_forgotten_when_a_first_event_covers_what_was_free(void 
 }
 
 /* An error that says nothing of its device: the next event is recorded. */
-static void an_event_that_failed_once_makes_no_stream_foreign(void **state)
+TEST_CASE(an_event_that_failed_once_makes_no_stream_foreign)
 {
     rmm_resource_t *pool = make_pool(MIB, MIB);
 
@@ -254,7 +253,7 @@ static void an_event_that_failed_once_makes_no_stream_foreign(void **state)
     rmm_resource_release(pool);
 }
 
-static void records_no_event_on_a_stream_that_is_known_to_be_foreign(void **state)
+TEST_CASE(records_no_event_on_a_stream_that_is_known_to_be_foreign)
 {
     rmm_resource_t *pool = make_pool(MIB, MIB);
 
@@ -311,7 +310,7 @@ static uint64_t hand_over_under_all_seeds(handover_t handover)
     return mixups;
 }
 
-static void orders_the_default_stream_of_its_own_device(void **state)
+TEST_CASE(orders_the_default_stream_of_its_own_device)
 {
     rmm_stream_t other = make_stream(RMM_STREAM_NON_BLOCKING);
 
@@ -321,7 +320,7 @@ static void orders_the_default_stream_of_its_own_device(void **state)
 }
 
 /* A pool on a pool: the lower one orders its memory behind the default stream only. */
-static void waits_for_its_upstream_on_its_own_device(void **state)
+TEST_CASE(waits_for_its_upstream_on_its_own_device)
 {
     rmm_stream_t giver = make_stream(RMM_STREAM_NON_BLOCKING);
     rmm_stream_t taker = make_stream(RMM_STREAM_NON_BLOCKING);
@@ -381,7 +380,7 @@ static void *take_and_give(void *argument)
     return (void *)failures; /* NOLINT(performance-no-int-to-ptr) */
 }
 
-static void never_fails_while_upstream_has_more(void **state)
+TEST_CASE(never_fails_while_upstream_has_more)
 {
     rmm_resource_t *pool = make_pool(0, 0);
     pthread_t threads[TAKERS];
@@ -402,7 +401,7 @@ static void never_fails_while_upstream_has_more(void **state)
 
 /* --- sizes -------------------------------------------------------------------------- */
 
-static void refuses_a_chunk_of_more_than_it_can_number(void **state)
+TEST_CASE(refuses_a_chunk_of_more_than_it_can_number)
 {
     rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
     rmm_resource_t *cuda = make_cuda();
@@ -421,26 +420,4 @@ static void refuses_a_chunk_of_more_than_it_can_number(void **state)
         RMM_ERR_OUT_OF_MEMORY);
     assert_int_equal(rmm_sim_allocated_bytes(0), 0);
     rmm_resource_release(pool);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keeps_a_batch_that_was_closed_during_a_synchronise),
-        cmocka_unit_test(leaves_alone_what_another_device_may_still_use),
-        cmocka_unit_test(
-            a_wait_for_another_device_proves_nothing_that_is_freed_meanwhile),
-        cmocka_unit_test(a_wait_for_another_device_proves_what_others_free_beside),
-        cmocka_unit_test(growth_waits_for_nothing_that_another_device_freed),
-        cmocka_unit_test(an_event_that_failed_once_makes_no_stream_foreign),
-        cmocka_unit_test(records_no_event_on_a_stream_that_is_known_to_be_foreign),
-        cmocka_unit_test(
-            a_refusal_is_forgotten_when_a_first_event_covers_what_was_free),
-        cmocka_unit_test(orders_the_default_stream_of_its_own_device),
-        cmocka_unit_test(waits_for_its_upstream_on_its_own_device),
-        cmocka_unit_test(never_fails_while_upstream_has_more),
-        cmocka_unit_test(refuses_a_chunk_of_more_than_it_can_number),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

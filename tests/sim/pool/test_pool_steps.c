@@ -142,7 +142,7 @@ static costs_t costs_beside(uint32_t stream_count)
     return costs;
 }
 
-static void an_allocation_takes_as_many_steps_beside_4096_streams(void **state)
+TEST_CASE(an_allocation_takes_as_many_steps_beside_4096_streams)
 {
     costs_t few = costs_beside(64);
     costs_t some = costs_beside(1024);
@@ -163,7 +163,7 @@ static uint64_t steps_elsewhere_beside(uint32_t stream_count)
     return pairs;
 }
 
-static void a_free_elsewhere_takes_as_many_steps_beside_4096_streams(void **state)
+TEST_CASE(a_free_elsewhere_takes_as_many_steps_beside_4096_streams)
 {
     assert_flat(
         "pairs on another device's stream", steps_elsewhere_beside(64),
@@ -197,7 +197,7 @@ static uint64_t pair_beside_free_blocks(uint32_t count)
     return pairs;
 }
 
-static void an_allocation_takes_as_many_steps_among_100000_free_blocks(void **state)
+TEST_CASE(an_allocation_takes_as_many_steps_among_100000_free_blocks)
 {
     assert_flat(
         "pairs", pair_beside_free_blocks(1000), pair_beside_free_blocks(100000));
@@ -271,7 +271,7 @@ static graph_costs_t costs_beside_graphs(uint32_t count)
     return costs;
 }
 
-static void a_capture_takes_as_many_steps_beside_8192_graphs(void **state)
+TEST_CASE(a_capture_takes_as_many_steps_beside_8192_graphs)
 {
     graph_costs_t few = costs_beside_graphs(128);
     graph_costs_t many = costs_beside_graphs(8192);
@@ -313,7 +313,7 @@ static chunk_costs_t chunk_steps(uint32_t chunk_count)
     return costs;
 }
 
-static void growth_and_trim_take_as_many_steps_for_each_of_60000_chunks(void **state)
+TEST_CASE(growth_and_trim_take_as_many_steps_for_each_of_60000_chunks)
 {
     chunk_costs_t few = chunk_steps(5000);
     chunk_costs_t many = chunk_steps(60000);
@@ -361,25 +361,11 @@ static uint64_t steps_of_refusals(uint64_t maximum_bytes)
 }
 
 /* A look-up of one piece takes some 90 steps, and a refusal would need two. */
-static void a_refusal_looks_up_no_pieces_that_are_in_use(void **state)
+TEST_CASE(a_refusal_looks_up_no_pieces_that_are_in_use)
 {
     uint64_t pieces = 2048;
     uint64_t taken = steps_of_refusals(pieces * 2 * MIB) / REPEATS / pieces;
 
     print_message("%" PRIu64 " steps for each piece\n", taken);
     assert_true(taken < 60);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_allocation_takes_as_many_steps_beside_4096_streams),
-        cmocka_unit_test(a_free_elsewhere_takes_as_many_steps_beside_4096_streams),
-        cmocka_unit_test(an_allocation_takes_as_many_steps_among_100000_free_blocks),
-        cmocka_unit_test(a_capture_takes_as_many_steps_beside_8192_graphs),
-        cmocka_unit_test(growth_and_trim_take_as_many_steps_for_each_of_60000_chunks),
-        cmocka_unit_test(a_refusal_looks_up_no_pieces_that_are_in_use),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

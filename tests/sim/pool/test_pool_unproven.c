@@ -46,7 +46,7 @@ static void free_in_captures_again_and_again(rmm_resource_t *mr, rmm_stream_t st
 }
 
 /* What it frees never makes the pool grow. No device but the first has a context yet. */
-static void blocks_freed_in_captures_serve_the_next_steps(void **state)
+TEST_CASE(blocks_freed_in_captures_serve_the_next_steps)
 {
     setting_t here = setting_begin(a_pool_that_grows);
 
@@ -62,7 +62,7 @@ static void end_stream_elsewhere(rmm_stream_t stream)
 }
 
 /* A pool that cannot grow serves a request from unproven blocks, while another device works. */
-static void blocks_freed_in_captures_return_before_a_refusal(void **state)
+TEST_CASE(blocks_freed_in_captures_return_before_a_refusal)
 {
     for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++) {
         setting_t here = setting_begin(makers[i]);
@@ -78,7 +78,7 @@ static void blocks_freed_in_captures_return_before_a_refusal(void **state)
 }
 
 /* A synchronise of the own device would be of no use. */
-static void growth_waits_for_no_device_while_another_works(void **state)
+TEST_CASE(growth_waits_for_no_device_while_another_works)
 {
     setting_t here = setting_begin(a_pool_that_grows);
     rmm_stream_t elsewhere = make_stream_elsewhere();
@@ -90,7 +90,7 @@ static void growth_waits_for_no_device_while_another_works(void **state)
 }
 
 /* Which stream that handle means depends on the current device. */
-static void blocks_freed_in_a_capture_of_a_per_thread_stream_return(void **state)
+TEST_CASE(blocks_freed_in_a_capture_of_a_per_thread_stream_return)
 {
     for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++) {
         setting_t here = setting_begin(makers[i]);
@@ -166,7 +166,7 @@ static bool next_use_under_a_fault(
     return struck;
 }
 
-static void work_of_another_device_is_over_before_the_next_use(void **state)
+TEST_CASE(work_of_another_device_is_over_before_the_next_use)
 {
     static const char *const plans[] = {
         NULL,         "device_active:1", "device_count:1",
@@ -190,7 +190,7 @@ static int tell_nothing(int device, int *active)
 }
 
 /* All steps once, and a wait for the others that fails. It is tried again at the next request. */
-static void a_refusal_though_blocks_are_unproven_comes_at_once(void **state)
+TEST_CASE(a_refusal_though_blocks_are_unproven_comes_at_once)
 {
     rmm_driver_t hooked = *sim_driver();
     setting_t here = setting_begin(a_pool);
@@ -265,7 +265,7 @@ end_amid_work_elsewhere(make_over_fn make_over, size_t bytes, const char *plan_o
     setting_end(&here);
 }
 
-static void work_of_another_device_is_over_when_a_resource_ends(void **state)
+TEST_CASE(work_of_another_device_is_over_when_a_resource_ends)
 {
     static const char *const plans[] = {
         NULL, "device_active:1", "device_count:1", "mem_free:1", "device_set:1"};
@@ -283,7 +283,7 @@ static void work_of_another_device_is_over_when_a_resource_ends(void **state)
 }
 
 /* The graph that runs there has used a block of its own. */
-static void a_graph_on_another_device_is_over_when_a_pool_ends(void **state)
+TEST_CASE(a_graph_on_another_device_is_over_when_a_pool_ends)
 {
     for (uint64_t seed = 1; seed <= 20; seed++) {
         setting_t here = setting_begin(a_pool);
@@ -315,8 +315,7 @@ static void a_graph_on_another_device_is_over_when_a_pool_ends(void **state)
 
 /* The other device's stream waits for a larger block than it needs, and ends without a free:
  * nothing of its own ever used the rest. */
-static void
-the_unused_rest_of_a_block_that_another_device_waited_for_is_reused(void **state)
+TEST_CASE(the_unused_rest_of_a_block_that_another_device_waited_for_is_reused)
 {
     rmm_driver_t hooked = *sim_driver();
 
@@ -391,7 +390,7 @@ static int wait_after_a_request(rmm_stream_t stream)
 
 /* A free learns that no event fits its stream, and waits for it. In between another thread
  * frees the upper block, on a stream that has freed the lower one before. */
-static void a_free_before_an_uncovered_free_waits_merges_with_an_older_one(void **state)
+TEST_CASE(a_free_before_an_uncovered_free_waits_merges_with_an_older_one)
 {
     rmm_driver_t hooked = *sim_driver();
     rmm_stream_t elsewhere = make_stream_elsewhere();
@@ -433,8 +432,7 @@ static int wait_after_a_recorded_free(rmm_stream_t stream)
 }
 
 /* What it freed is in the clean heap by then. */
-static void
-a_stream_that_a_free_waits_for_may_be_known_to_be_alone_meanwhile(void **state)
+TEST_CASE(a_stream_that_a_free_waits_for_may_be_known_to_be_alone_meanwhile)
 {
     rmm_driver_t hooked = *sim_driver();
     void *lower, *all;
@@ -452,26 +450,4 @@ a_stream_that_a_free_waits_for_may_be_known_to_be_alone_meanwhile(void **state)
     all = take(amid.mr, 2 * BLOCK, amid.stream);
     give(amid.mr, all, 2 * BLOCK, amid.stream);
     setting_end(&amid);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(blocks_freed_in_captures_serve_the_next_steps),
-        cmocka_unit_test(blocks_freed_in_captures_return_before_a_refusal),
-        cmocka_unit_test(blocks_freed_in_a_capture_of_a_per_thread_stream_return),
-        cmocka_unit_test(growth_waits_for_no_device_while_another_works),
-        cmocka_unit_test(
-            the_unused_rest_of_a_block_that_another_device_waited_for_is_reused),
-        cmocka_unit_test(
-            a_free_before_an_uncovered_free_waits_merges_with_an_older_one),
-        cmocka_unit_test(
-            a_stream_that_a_free_waits_for_may_be_known_to_be_alone_meanwhile),
-        cmocka_unit_test(work_of_another_device_is_over_before_the_next_use),
-        cmocka_unit_test(a_refusal_though_blocks_are_unproven_comes_at_once),
-        cmocka_unit_test(work_of_another_device_is_over_when_a_resource_ends),
-        cmocka_unit_test(a_graph_on_another_device_is_over_when_a_pool_ends),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,7 +30,9 @@ assert_refused(rmm_resource_t *upstream, uint64_t flags, const char *because)
     assert_null(out);
 }
 
-static void refuses_flags_that_do_not_go_together(void **state)
+#define CASE(name) TEST_CASE_WITH(name, NULL, nothing_is_left)
+
+CASE(refuses_flags_that_do_not_go_together)
 {
     rmm_resource_t *cuda = make_cuda();
 
@@ -41,7 +43,7 @@ static void refuses_flags_that_do_not_go_together(void **state)
     rmm_resource_release(cuda);
 }
 
-static void takes_options_of_before_there_were_flags(void **state)
+CASE(takes_options_of_before_there_were_flags)
 {
     rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
     rmm_resource_t *cuda = make_cuda();
@@ -54,7 +56,7 @@ static void takes_options_of_before_there_were_flags(void **state)
     rmm_resource_release(cuda);
 }
 
-static void is_a_base_resource_of_type_pool(void **state)
+CASE(is_a_base_resource_of_type_pool)
 {
     rmm_resource_t *pool = make_virtual_pool(0, 0);
 
@@ -65,7 +67,7 @@ static void is_a_base_resource_of_type_pool(void **state)
     rmm_resource_release(pool);
 }
 
-static void maps_whole_granules_at_the_start(void **state)
+CASE(maps_whole_granules_at_the_start)
 {
     rmm_resource_t *pool = make_virtual_pool(MIB + 1, MIB + 1);
     void *ptr = NULL;
@@ -79,7 +81,7 @@ static void maps_whole_granules_at_the_start(void **state)
     rmm_resource_release(pool);
 }
 
-static void grows_by_what_is_missing_beside_what_is_free(void **state)
+CASE(grows_by_what_is_missing_beside_what_is_free)
 {
     rmm_resource_t *pool = make_virtual_pool(0, 0);
     char *low = take(pool, 10 * MIB, NULL);
@@ -96,7 +98,7 @@ static void grows_by_what_is_missing_beside_what_is_free(void **state)
     rmm_resource_release(pool);
 }
 
-static void stops_at_its_maximum(void **state)
+CASE(stops_at_its_maximum)
 {
     rmm_resource_t *pool = make_virtual_pool(0, 8 * MIB);
     void *blocks[4];
@@ -116,7 +118,7 @@ static void stops_at_its_maximum(void **state)
     rmm_resource_release(pool);
 }
 
-static void gives_alignments_up_to_the_largest(void **state)
+CASE(gives_alignments_up_to_the_largest)
 {
     rmm_resource_t *pool = make_virtual_pool(0, 0);
 
@@ -134,7 +136,7 @@ static void gives_alignments_up_to_the_largest(void **state)
 
 /* --- trim ---------------------------------------------------------------------------- */
 
-static void trim_gives_back_pieces_between_blocks_in_use(void **state)
+CASE(trim_gives_back_pieces_between_blocks_in_use)
 {
     rmm_resource_t *pool = make_virtual_pool(0, 0);
     void *blocks[BLOCKS];
@@ -153,7 +155,7 @@ static void trim_gives_back_pieces_between_blocks_in_use(void **state)
     rmm_resource_release(pool);
 }
 
-static void trim_keeps_the_requested_bytes(void **state)
+CASE(trim_keeps_the_requested_bytes)
 {
     rmm_resource_t *pool = make_virtual_pool(BLOCKS * PIECE, 0);
 
@@ -165,7 +167,7 @@ static void trim_keeps_the_requested_bytes(void **state)
     rmm_resource_release(pool);
 }
 
-static void trim_leaves_a_piece_that_is_used_in_part(void **state)
+CASE(trim_leaves_a_piece_that_is_used_in_part)
 {
     rmm_resource_t *pool = make_virtual_pool(2 * PIECE, 0);
     void *first = take(pool, 256, NULL);
@@ -176,7 +178,7 @@ static void trim_leaves_a_piece_that_is_used_in_part(void **state)
     rmm_resource_release(pool);
 }
 
-static void growth_fills_holes_before_it_goes_on_at_the_tail(void **state)
+CASE(growth_fills_holes_before_it_goes_on_at_the_tail)
 {
     rmm_resource_t *pool = make_virtual_pool(0, 0);
     void *blocks[BLOCKS];
@@ -205,7 +207,7 @@ static uint32_t pieces_of(rmm_resource_t *pool)
 }
 
 /* A small block pins a small part of it, however much is held. */
-static void pieces_are_a_small_share_of_what_is_held(void **state)
+CASE(pieces_are_a_small_share_of_what_is_held)
 {
     rmm_resource_t *pool = make_virtual_pool(0, 0);
     void *large = take(pool, 100 * MIB, NULL);
@@ -227,7 +229,7 @@ static void pieces_are_a_small_share_of_what_is_held(void **state)
 }
 
 /* There is memory to spare, and each piece takes the driver the same time. */
-static void pieces_are_few_far_below_the_maximum(void **state)
+CASE(pieces_are_few_far_below_the_maximum)
 {
     const uint64_t maximum[] = {0 /* the device's memory */, 4096 * MIB};
     const uint32_t pieces[] = {4096 / 16, 4096 / 2};
@@ -242,7 +244,7 @@ static void pieces_are_few_far_below_the_maximum(void **state)
     }
 }
 
-static void begins_with_pieces_that_can_be_given_back(void **state)
+CASE(begins_with_pieces_that_can_be_given_back)
 {
     rmm_resource_t *pool = make_virtual_pool(512 * MIB, 0);
     void *last = take(pool, 4 * MIB, NULL);
@@ -283,7 +285,7 @@ static bool play_mix(rmm_resource_t *pool, uint64_t seed)
            rmm__figure_get(&slot->growth_count) != growths;
 }
 
-static void a_steady_mix_comes_to_a_size_with_which_nothing_is_mapped(void **state)
+CASE(a_steady_mix_comes_to_a_size_with_which_nothing_is_mapped)
 {
     rmm_resource_t *pool = make_virtual_pool(0, 0);
     int rounds = 1;
@@ -299,7 +301,7 @@ static void a_steady_mix_comes_to_a_size_with_which_nothing_is_mapped(void **sta
 
 /* --- scattered free memory ----------------------------------------------------------- */
 
-static void a_request_that_fits_the_free_total_is_served_though_scattered(void **state)
+CASE(a_request_that_fits_the_free_total_is_served_though_scattered)
 {
     rmm_resource_t *pool = make_virtual_pool(BLOCKS * PIECE, BLOCKS * PIECE);
     void *blocks[BLOCKS];
@@ -321,7 +323,7 @@ static void a_request_that_fits_the_free_total_is_served_though_scattered(void *
 
 /* The hole between its free pieces is larger than what it may grow by, and smaller than the
  * gap behind them. */
-static void an_idle_pool_gives_its_maximum_whatever_is_mapped_where(void **state)
+CASE(an_idle_pool_gives_its_maximum_whatever_is_mapped_where)
 {
     rmm_resource_t *pool = make_virtual_pool(0, 12 * PIECE);
     void *first = take(pool, 2 * PIECE, NULL);
@@ -342,7 +344,7 @@ static void an_idle_pool_gives_its_maximum_whatever_is_mapped_where(void **state
     rmm_resource_release(pool);
 }
 
-static void holes_without_a_free_piece_are_not_tidied(void **state)
+CASE(holes_without_a_free_piece_are_not_tidied)
 {
     enum { COUNT = 128 };
     rmm_resource_t *pool = make_virtual_pool(8 * MIB, 8 * MIB);
@@ -366,7 +368,7 @@ static void holes_without_a_free_piece_are_not_tidied(void **state)
     rmm_resource_release(pool);
 }
 
-static void scattered_memory_and_a_little_growth_make_a_large_block(void **state)
+CASE(scattered_memory_and_a_little_growth_make_a_large_block)
 {
     rmm_resource_t *pool = make_virtual_pool(0, (BLOCKS + 1) * PIECE);
     void *blocks[BLOCKS];
@@ -411,7 +413,7 @@ static int no_physical(size_t bytes, rmm_driver_physical_t *physical_out)
  * Pieces have 4 MiB. Where least is missing, behind 16 MiB that are free, there is room for 2;
  * and of 18 MiB elsewhere 2 would stay empty.
  */
-static void pieces_too_large_for_two_gaps_are_used_all_the_same(void **state)
+CASE(pieces_too_large_for_two_gaps_are_used_all_the_same)
 {
     rmm_resource_t *pool = make_virtual_pool(602 * MIB, 2800 * MIB);
     rmm_driver_t full = *sim_driver();
@@ -447,7 +449,7 @@ static void pieces_too_large_for_two_gaps_are_used_all_the_same(void **state)
 }
 
 /* The free pieces beside the gap are the highest ones. */
-static void a_gap_is_filled_from_elsewhere(void **state)
+CASE(a_gap_is_filled_from_elsewhere)
 {
     rmm_resource_t *pool = make_virtual_pool(BLOCKS * PIECE, BLOCKS * PIECE);
     const engine_t *engine = pool_from_base(pool)->engine;
@@ -481,7 +483,7 @@ static void a_gap_is_filled_from_elsewhere(void **state)
 }
 
 /* A program that scatters the same memory for ever. */
-static void grows_when_it_has_mapped_what_it_holds_several_times(void **state)
+CASE(grows_when_it_has_mapped_what_it_holds_several_times)
 {
     enum { ROUNDS = 60 };
     rmm_resource_t *pool = make_virtual_pool(BLOCKS * PIECE, 0);
@@ -503,7 +505,7 @@ static void grows_when_it_has_mapped_what_it_holds_several_times(void **state)
     rmm_resource_release(pool);
 }
 
-static void a_full_device_is_used_to_the_last_piece(void **state)
+CASE(a_full_device_is_used_to_the_last_piece)
 {
     rmm_resource_t *pool = make_virtual_pool(0, 0);
     uint64_t total = 0;
@@ -527,7 +529,7 @@ static void a_full_device_is_used_to_the_last_piece(void **state)
 
 /* --- the end, refusals, devices ------------------------------------------------------ */
 
-static void unmaps_everything_with_blocks_still_out(void **state)
+CASE(unmaps_everything_with_blocks_still_out)
 {
     rmm_resource_t *pool = make_virtual_pool(MIB, 0);
     void *lost = take(pool, 5 * MIB, NULL);
@@ -536,7 +538,7 @@ static void unmaps_everything_with_blocks_still_out(void **state)
     rmm_resource_release(pool);
 }
 
-static void refuses_frees_of_addresses_without_memory(void **state)
+CASE(refuses_frees_of_addresses_without_memory)
 {
     rmm_resource_t *pool = make_virtual_pool(MIB, 0);
     char *block = take(pool, MIB, NULL);
@@ -550,7 +552,7 @@ static void refuses_frees_of_addresses_without_memory(void **state)
     rmm_resource_release(pool);
 }
 
-static void counts_its_memory_at_the_device(void **state)
+CASE(counts_its_memory_at_the_device)
 {
     rmm_resource_t *pool = make_virtual_pool(6 * MIB, 0);
     const rmm_segment_location_t *location = &rmm__locations[0];
@@ -564,7 +566,7 @@ static void counts_its_memory_at_the_device(void **state)
     assert_int_equal(rmm__figure_get(&location->reserved_bytes), 0);
 }
 
-static void counts_as_free_only_what_has_memory(void **state)
+CASE(counts_as_free_only_what_has_memory)
 {
     rmm_resource_t *pool = make_virtual_pool(6 * MIB, 0);
     const rmm_segment_slot_t *slot = pool->accounting.slot;
@@ -577,7 +579,7 @@ static void counts_as_free_only_what_has_memory(void **state)
     rmm_resource_release(pool);
 }
 
-static void belongs_to_the_device_on_which_it_was_made(void **state)
+CASE(belongs_to_the_device_on_which_it_was_made)
 {
     rmm_resource_t *pool;
 
@@ -592,7 +594,7 @@ static void belongs_to_the_device_on_which_it_was_made(void **state)
 }
 
 /* The table's own fill, on a device that did not map the memory. */
-static void is_shared_with_other_devices_on_request(void **state)
+CASE(is_shared_with_other_devices_on_request)
 {
     rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
     rmm_resource_t *pool;
@@ -611,43 +613,4 @@ static void is_shared_with_other_devices_on_request(void **state)
     assert_int_equal(block[3 * MIB - 1], 42); /* refused otherwise: a violation */
     give(pool, block, 3 * MIB, NULL);
     rmm_resource_release(pool);
-}
-
-#define CASE(name) cmocka_unit_test_teardown(name, nothing_is_left)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(refuses_flags_that_do_not_go_together),
-        CASE(takes_options_of_before_there_were_flags),
-        CASE(is_a_base_resource_of_type_pool),
-        CASE(maps_whole_granules_at_the_start),
-        CASE(grows_by_what_is_missing_beside_what_is_free),
-        CASE(stops_at_its_maximum),
-        CASE(gives_alignments_up_to_the_largest),
-        CASE(trim_gives_back_pieces_between_blocks_in_use),
-        CASE(trim_keeps_the_requested_bytes),
-        CASE(trim_leaves_a_piece_that_is_used_in_part),
-        CASE(growth_fills_holes_before_it_goes_on_at_the_tail),
-        CASE(pieces_are_a_small_share_of_what_is_held),
-        CASE(pieces_are_few_far_below_the_maximum),
-        CASE(begins_with_pieces_that_can_be_given_back),
-        CASE(a_steady_mix_comes_to_a_size_with_which_nothing_is_mapped),
-        CASE(a_request_that_fits_the_free_total_is_served_though_scattered),
-        CASE(an_idle_pool_gives_its_maximum_whatever_is_mapped_where),
-        CASE(holes_without_a_free_piece_are_not_tidied),
-        CASE(scattered_memory_and_a_little_growth_make_a_large_block),
-        CASE(pieces_too_large_for_two_gaps_are_used_all_the_same),
-        CASE(a_gap_is_filled_from_elsewhere),
-        CASE(grows_when_it_has_mapped_what_it_holds_several_times),
-        CASE(a_full_device_is_used_to_the_last_piece),
-        CASE(unmaps_everything_with_blocks_still_out),
-        CASE(refuses_frees_of_addresses_without_memory),
-        CASE(counts_its_memory_at_the_device),
-        CASE(counts_as_free_only_what_has_memory),
-        CASE(belongs_to_the_device_on_which_it_was_made),
-        CASE(is_shared_with_other_devices_on_request),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

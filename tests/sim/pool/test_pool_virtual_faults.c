@@ -32,14 +32,16 @@ static void grow_after_failures(uint64_t initial, uint64_t bytes, uint64_t maxim
     rmm_resource_release(pool);
 }
 
-static void growth_that_failed_may_succeed_later(void **state)
+#define CASE(name) TEST_CASE_WITH(name, NULL, nothing_is_left)
+
+CASE(growth_that_failed_may_succeed_later)
 {
     grow_after_failures(0, 3 * MIB, 8 * MIB);
     grow_after_failures(0, 2 * MIB, 2 * MIB);
     grow_after_failures(6 * MIB, 8 * MIB, 8 * MIB);
 }
 
-static void maps_nothing_where_the_device_has_less(void **state)
+CASE(maps_nothing_where_the_device_has_less)
 {
     rmm_resource_t *pool = make_virtual_pool(0, 0);
     void *ptr = NULL;
@@ -54,7 +56,7 @@ static void maps_nothing_where_the_device_has_less(void **state)
 }
 
 /* It grows by a share of what it holds, by less where the device has less. */
-static void grows_by_what_is_needed_where_the_device_has_no_more(void **state)
+CASE(grows_by_what_is_needed_where_the_device_has_no_more)
 {
     rmm_resource_t *pool = make_virtual_pool(512 * MIB, 0);
     void *all = take(pool, 512 * MIB, NULL);
@@ -72,7 +74,7 @@ static void grows_by_what_is_needed_where_the_device_has_no_more(void **state)
 }
 
 /* 2.5 MiB are missing, for which the pool would need 4 MiB. */
-static void nothing_is_moved_when_the_growth_is_impossible(void **state)
+CASE(nothing_is_moved_when_the_growth_is_impossible)
 {
     rmm_resource_t *pool = make_virtual_pool(0, 0);
     void *block = take(pool, 8 * MIB, NULL);
@@ -90,7 +92,7 @@ static void nothing_is_moved_when_the_growth_is_impossible(void **state)
     rmm_resource_release(pool);
 }
 
-static void growth_that_cannot_enter_its_device_leaves_nothing(void **state)
+CASE(growth_that_cannot_enter_its_device_leaves_nothing)
 {
     rmm_resource_t *pool = make_virtual_pool(0, 0);
     char plan[32];
@@ -133,39 +135,10 @@ static void gather_with_a_fault(const char *plan)
     rmm_resource_release(pool);
 }
 
-static void a_piece_that_cannot_be_moved_is_still_usable(void **state)
+CASE(a_piece_that_cannot_be_moved_is_still_usable)
 {
     gather_with_a_fault("address_unmap:1"); /* stays, and is moved later */
     gather_with_a_fault("address_map:1");   /* ends, and another one comes */
-}
-
-static int told; /* errors in the log */
-
-static void count_errors(rmm_log_level_t level, const char *message, void *arg)
-{
-    (void)message;
-    (void)arg;
-    told += level == RMM_LEVEL_ERROR;
-}
-
-/* The device's memory is lost, but not in silence. */
-static void tells_what_cannot_be_released(void **state)
-{
-    rmm_resource_t *pool = make_virtual_pool(0, 0);
-    size_t bytes = 4 * MIB;
-
-    give(pool, take(pool, bytes, NULL), bytes, NULL);
-    told = 0;
-    assert_ok(rmm_log_to_callback(count_errors, NULL));
-    assert_ok(rmm_log_set_level(RMM_LEVEL_ERROR));
-    assert_true(rmm_sim_fail("physical_release:1"));
-    assert_ok(rmm_resource_trim(pool, 0));
-    assert_true(rmm_sim_fail_struck());
-    assert_true(rmm_sim_fail(NULL));
-    assert_ok(rmm_log_set_level(RMM_LEVEL_OFF));
-    rmm_log_to_stderr();
-    assert_int_equal(told, 1);
-    rmm_resource_release(pool);
 }
 
 /* A pool whose next growth is of pieces of 2 MiB, under a plan of faults: one piece of it
@@ -196,7 +169,7 @@ static void assert_one_piece_is_lost(const char *plan)
     rmm_resource_release(pool);
 }
 
-static void addresses_that_cannot_be_unmapped_are_never_used_again(void **state)
+CASE(addresses_that_cannot_be_unmapped_are_never_used_again)
 {
     assert_one_piece_is_lost("address_access:1,address_unmap:1"); /* the piece itself */
     assert_one_piece_is_lost("address_access:3,address_unmap:1");
@@ -205,7 +178,7 @@ static void addresses_that_cannot_be_unmapped_are_never_used_again(void **state)
     assert_one_piece_is_lost("physical_create:4:999,address_unmap:1");
 }
 
-static void a_piece_that_cannot_be_let_in_anywhere_is_lost(void **state)
+CASE(a_piece_that_cannot_be_let_in_anywhere_is_lost)
 {
     rmm_resource_t *pool = make_virtual_pool(BLOCKS * PIECE, BLOCKS * PIECE);
     void *blocks[BLOCKS];
@@ -272,7 +245,7 @@ static bool gather_without_host_memory(uint64_t small_blocks, uint64_t nth)
     return struck;
 }
 
-static void copes_without_host_memory_while_it_gathers(void **state)
+CASE(copes_without_host_memory_while_it_gathers)
 {
     bool any = false;
 
@@ -285,22 +258,31 @@ static void copes_without_host_memory_while_it_gathers(void **state)
     assert_true(any);
 }
 
-#define CASE(name) cmocka_unit_test_teardown(name, nothing_is_left)
+static int told; /* errors in the log */
 
-int main(void)
+static void count_errors(rmm_log_level_t level, const char *message, void *arg)
 {
-    const struct CMUnitTest tests[] = {
-        CASE(growth_that_failed_may_succeed_later),
-        CASE(maps_nothing_where_the_device_has_less),
-        CASE(grows_by_what_is_needed_where_the_device_has_no_more),
-        CASE(nothing_is_moved_when_the_growth_is_impossible),
-        CASE(growth_that_cannot_enter_its_device_leaves_nothing),
-        CASE(a_piece_that_cannot_be_moved_is_still_usable),
-        CASE(addresses_that_cannot_be_unmapped_are_never_used_again),
-        CASE(a_piece_that_cannot_be_let_in_anywhere_is_lost),
-        CASE(copes_without_host_memory_while_it_gathers),
-        cmocka_unit_test(tells_what_cannot_be_released), /* and leaves it */
-    };
+    (void)message;
+    (void)arg;
+    told += level == RMM_LEVEL_ERROR;
+}
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+/* The device's memory is lost, but not in silence. The last case, because it stays lost. */
+TEST_CASE(tells_what_cannot_be_released)
+{
+    rmm_resource_t *pool = make_virtual_pool(0, 0);
+    size_t bytes = 4 * MIB;
+
+    give(pool, take(pool, bytes, NULL), bytes, NULL);
+    told = 0;
+    assert_ok(rmm_log_to_callback(count_errors, NULL));
+    assert_ok(rmm_log_set_level(RMM_LEVEL_ERROR));
+    assert_true(rmm_sim_fail("physical_release:1"));
+    assert_ok(rmm_resource_trim(pool, 0));
+    assert_true(rmm_sim_fail_struck());
+    assert_true(rmm_sim_fail(NULL));
+    assert_ok(rmm_log_set_level(RMM_LEVEL_OFF));
+    rmm_log_to_stderr();
+    assert_int_equal(told, 1);
+    rmm_resource_release(pool);
 }

@@ -23,14 +23,14 @@ static void trim_half(rmm_resource_t *mr)
 /* Every sixteenth block is 1.5 MiB: three of them fill most of the pool. */
 static const order_subject_t subject = {make_subject, pool_use_driver, 64, 6144};
 
-static void never_reuses_before_its_order_under_200_seeds(void **state)
+TEST_CASE(never_reuses_before_its_order_under_200_seeds)
 {
     disturb = trim_half;
     never_reuses_before_its_order(&subject);
 }
 
 /* Blocks of a piece, so that every round needs free pieces from both ends. */
-static void pieces_are_mapped_elsewhere_only_after_their_last_use(void **state)
+TEST_CASE(pieces_are_mapped_elsewhere_only_after_their_last_use)
 {
     for (uint64_t seed = 1; seed <= seed_count() / 4; seed++) {
         rmm_resource_t *pool = make_virtual_pool(0, 16 * MIB);
@@ -65,14 +65,4 @@ static void pieces_are_mapped_elsewhere_only_after_their_last_use(void **state)
         rmm_resource_release(pool);
     }
     assert_int_equal(rmm_sim_violations(), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(never_reuses_before_its_order_under_200_seeds),
-        cmocka_unit_test(pieces_are_mapped_elsewhere_only_after_their_last_use),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

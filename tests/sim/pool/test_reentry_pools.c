@@ -66,7 +66,7 @@ static bool take_and_give(side_t *self)
     return true;
 }
 
-static void a_failure_callback_may_trim_the_pool_that_asks(void **state)
+TEST_CASE(a_failure_callback_may_trim_the_pool_that_asks)
 {
     rmm_resource_t *shared = make_shared();
     side_t side = {.calls = 0};
@@ -81,7 +81,7 @@ static void a_failure_callback_may_trim_the_pool_that_asks(void **state)
     rmm_resource_release(side.mr);
 }
 
-static void a_failure_callback_may_trim_another_pool(void **state)
+TEST_CASE(a_failure_callback_may_trim_another_pool)
 {
     rmm_resource_t *shared = make_shared();
     side_t sides[2] = {{.calls = 0}, {.calls = 0}};
@@ -106,7 +106,7 @@ static void *hammer(void *argument)
     return NULL;
 }
 
-static void two_pools_may_trim_each_other_at_once(void **state)
+TEST_CASE(two_pools_may_trim_each_other_at_once)
 {
     rmm_resource_t *shared = make_shared();
     side_t sides[2] = {{.calls = 0}, {.calls = 0}};
@@ -129,12 +129,6 @@ static void two_pools_may_trim_each_other_at_once(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_failure_callback_may_trim_the_pool_that_asks),
-        cmocka_unit_test(a_failure_callback_may_trim_another_pool),
-        cmocka_unit_test(two_pools_may_trim_each_other_at_once),
-    };
-
     alarm(PATIENCE_S);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return harness_run_cases(NULL, NULL);
 }
