@@ -17,7 +17,7 @@
 
 #include "harness/in_child.h"
 
-/* --- without a GPU: in a child, before anything here has opened the driver ------------ */
+/* --- without a GPU: the first case, in a child, before any other opens the driver - */
 
 static int use_host_memory_only(void)
 {
@@ -39,7 +39,7 @@ static int use_host_memory_only(void)
     return differs;
 }
 
-static void host_memory_is_copied_where_no_gpu_is(void **state)
+TEST_CASE(host_memory_is_copied_where_no_gpu_is)
 {
     pid_t pid = fork_child();
 
@@ -52,7 +52,7 @@ static void host_memory_is_copied_where_no_gpu_is(void **state)
 
 /* --- buffers -------------------------------------------------------------------------- */
 
-static void a_copy_onto_itself_is_freed_behind_the_copy(void **state)
+TEST_CASE(a_copy_onto_itself_is_freed_behind_the_copy)
 {
     rmm_device_buffer_t buffer = RMM_DEVICE_BUFFER_INIT;
     rmm_stream_t first, second;
@@ -93,7 +93,7 @@ static void region_dealloc(void *ptr, size_t bytes, rmm_stream_t stream, void *p
 }
 
 /* Each block of the region stands behind the one before; nothing stands behind the last. */
-static void a_shrunk_buffer_writes_nothing_behind_its_end(void **state)
+TEST_CASE(a_shrunk_buffer_writes_nothing_behind_its_end)
 {
     rmm_callback_options_t options = RMM_CALLBACK_OPTIONS_INIT;
     rmm_device_buffer_t buffer = RMM_DEVICE_BUFFER_INIT;
@@ -123,7 +123,7 @@ static void a_shrunk_buffer_writes_nothing_behind_its_end(void **state)
 
 /* --- arrays and scalars --------------------------------------------------------------- */
 
-static void only_elements_of_the_array_are_prefetched(void **state)
+TEST_CASE(only_elements_of_the_array_are_prefetched)
 {
     rmm_device_array_t array = {0};
     rmm_resource_t *managed;
@@ -139,7 +139,7 @@ static void only_elements_of_the_array_are_prefetched(void **state)
     rmm_resource_release(managed);
 }
 
-static void a_scalar_of_no_bytes_is_refused(void **state)
+TEST_CASE(a_scalar_of_no_bytes_is_refused)
 {
     rmm_device_scalar_t scalar = {0};
     rmm_resource_t *cuda = make_cuda();
@@ -152,7 +152,7 @@ static void a_scalar_of_no_bytes_is_refused(void **state)
 }
 
 /* Two captures; a value is asked for on the stream of one. */
-static void a_value_that_cannot_be_had_ruins_no_other_capture(void **state)
+TEST_CASE(a_value_that_cannot_be_had_ruins_no_other_capture)
 {
     rmm_device_array_t array = {0};
     rmm_resource_t *cuda = make_cuda();
@@ -178,7 +178,7 @@ static void a_value_that_cannot_be_had_ruins_no_other_capture(void **state)
 /* --- stream pools --------------------------------------------------------------------- */
 
 /* Handles of destroyed streams are the next to be given out. */
-static void a_failed_pool_of_streams_gives_them_back(void **state)
+TEST_CASE(a_failed_pool_of_streams_gives_them_back)
 {
     rmm_stream_pool_t *pool = NULL;
     rmm_stream_t before, after[3];
@@ -197,19 +197,4 @@ static void a_failed_pool_of_streams_gives_them_back(void **state)
     for (int i = 0; i < 3; i++) {
         assert_ok(rmm_stream_destroy(after[i]));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(host_memory_is_copied_where_no_gpu_is), /* first */
-        cmocka_unit_test(a_copy_onto_itself_is_freed_behind_the_copy),
-        cmocka_unit_test(a_shrunk_buffer_writes_nothing_behind_its_end),
-        cmocka_unit_test(only_elements_of_the_array_are_prefetched),
-        cmocka_unit_test(a_scalar_of_no_bytes_is_refused),
-        cmocka_unit_test(a_value_that_cannot_be_had_ruins_no_other_capture),
-        cmocka_unit_test(a_failed_pool_of_streams_gives_them_back),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

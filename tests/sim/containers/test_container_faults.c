@@ -259,7 +259,7 @@ static bool run_with_fault(const call_t *call, const char *plan, uint64_t nth_ho
     return struck;
 }
 
-static void every_driver_call_of_every_container_call_may_fail(void **state)
+TEST_CASE(every_driver_call_of_every_container_call_may_fail)
 {
     for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
         uint64_t nth = 1;
@@ -275,7 +275,7 @@ static void every_driver_call_of_every_container_call_may_fail(void **state)
     }
 }
 
-static void every_host_allocation_of_every_container_call_may_fail(void **state)
+TEST_CASE(every_host_allocation_of_every_container_call_may_fail)
 {
     uint64_t struck = 0;
 
@@ -291,7 +291,7 @@ static void every_host_allocation_of_every_container_call_may_fail(void **state)
 }
 
 /* With the cuda resource an allocation is a driver call that may say "out of memory". */
-static void a_driver_out_of_memory_changes_nothing(void **state)
+TEST_CASE(a_driver_out_of_memory_changes_nothing)
 {
     rmm_resource_t *cuda;
     rmm_device_buffer_t buffer;
@@ -316,15 +316,4 @@ static void a_driver_out_of_memory_changes_nothing(void **state)
     rmm_device_buffer_fini(&buffer);
     rmm_resource_release(cuda);
     assert_int_equal(rmm_sim_allocated_bytes(0), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_driver_call_of_every_container_call_may_fail),
-        cmocka_unit_test(every_host_allocation_of_every_container_call_may_fail),
-        cmocka_unit_test(a_driver_out_of_memory_changes_nothing),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

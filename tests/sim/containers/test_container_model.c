@@ -221,7 +221,7 @@ static void play(run_t *run)
     expect_ok(run, rmm_stream_synchronize(run->stream), "synchronize");
 }
 
-static void random_calls_agree_with_the_model(void **state)
+TEST_CASE(random_calls_agree_with_the_model)
 {
     rmm_resource_t *pool = make_pool(0, 0);
     rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
@@ -254,7 +254,7 @@ static void *play_in_thread(void *argument)
     return NULL;
 }
 
-static void threads_share_the_resources_and_nothing_else(void **state)
+TEST_CASE(threads_share_the_resources_and_nothing_else)
 {
     rmm_resource_t *pools[2] = {make_pool(0, 0), make_pool(0, 0)};
     run_t *runs = test_calloc(THREADS, sizeof(*runs));
@@ -289,14 +289,4 @@ static void threads_share_the_resources_and_nothing_else(void **state)
     test_free(runs);
     assert_int_equal(rmm_sim_allocated_bytes(0), 0);
     assert_int_equal(rmm_sim_violations(), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_calls_agree_with_the_model),
-        cmocka_unit_test(threads_share_the_resources_and_nothing_else),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -217,7 +217,7 @@ static void create_destroy(pair_t *pair)
     assert_in_place(pair, 0);
 }
 
-static void create_and_destroy_on_the_owning_device(void **state)
+TEST_CASE(create_and_destroy_on_the_owning_device)
 {
     for_every_pair(create_destroy);
 }
@@ -234,7 +234,7 @@ static void create_elsewhere(pair_t *pair)
     assert_in_place(pair, 0);
 }
 
-static void a_resource_of_another_device_decides(void **state)
+TEST_CASE(a_resource_of_another_device_decides)
 {
     for_every_pair(create_elsewhere);
 }
@@ -253,7 +253,7 @@ static void create_move_destroy(pair_t *pair)
     assert_in_place(pair, 0);
 }
 
-static void create_move_and_destroy_on_the_owning_device(void **state)
+TEST_CASE(create_move_and_destroy_on_the_owning_device)
 {
     for_every_pair(create_move_destroy);
 }
@@ -272,7 +272,7 @@ static void copy_elsewhere(pair_t *pair)
     assert_in_place(pair, 0);
 }
 
-static void copies_on_the_owning_device(void **state)
+TEST_CASE(copies_on_the_owning_device)
 {
     for_every_pair(copy_elsewhere);
 }
@@ -292,7 +292,7 @@ static void resize_elsewhere(pair_t *pair)
     assert_in_place(pair, 0);
 }
 
-static void resizes_on_the_owning_device(void **state)
+TEST_CASE(resizes_on_the_owning_device)
 {
     for_every_pair(resize_elsewhere);
 }
@@ -314,7 +314,7 @@ static void shrink_elsewhere(pair_t *pair)
     assert_in_place(pair, 0);
 }
 
-static void shrinks_on_the_owning_device(void **state)
+TEST_CASE(shrinks_on_the_owning_device)
 {
     for_every_pair(shrink_elsewhere);
 }
@@ -350,12 +350,12 @@ static void use_default_stream(pair_t *pair)
     assert_in_place(pair, 0);
 }
 
-static void the_default_stream_is_that_of_the_owning_device(void **state)
+TEST_CASE(the_default_stream_is_that_of_the_owning_device)
 {
     for_every_pair(use_default_stream);
 }
 
-static void elements_go_through_the_owning_device(void **state)
+TEST_CASE(elements_go_through_the_owning_device)
 {
     for (int owner = 0; owner < DEVICES; owner++) {
         rmm_device_array_t array;
@@ -385,7 +385,7 @@ static void elements_go_through_the_owning_device(void **state)
 
 /* Also memory that every device can use belongs to the device of its resource; plain host
  * memory to the one where the buffer was made. */
-static void host_memory_has_a_device_as_well(void **state)
+TEST_CASE(host_memory_has_a_device_as_well)
 {
     rmm_resource_t *resources[2];
     const int expected[] = {1, 2};
@@ -408,7 +408,7 @@ static void host_memory_has_a_device_as_well(void **state)
     assert_ok(rmm_device_set(0));
 }
 
-static void a_copy_may_cross_devices(void **state)
+TEST_CASE(a_copy_may_cross_devices)
 {
     rmm_device_buffer_t source;
     rmm_device_buffer_t copy = RMM_DEVICE_BUFFER_INIT;
@@ -425,22 +425,4 @@ static void a_copy_may_cross_devices(void **state)
     rmm_device_buffer_fini(&source);
     rmm_device_buffer_fini(&copy);
     assert_ok(rmm_device_set(0));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(create_and_destroy_on_the_owning_device),
-        cmocka_unit_test(a_resource_of_another_device_decides),
-        cmocka_unit_test(create_move_and_destroy_on_the_owning_device),
-        cmocka_unit_test(copies_on_the_owning_device),
-        cmocka_unit_test(resizes_on_the_owning_device),
-        cmocka_unit_test(shrinks_on_the_owning_device),
-        cmocka_unit_test(the_default_stream_is_that_of_the_owning_device),
-        cmocka_unit_test(elements_go_through_the_owning_device),
-        cmocka_unit_test(host_memory_has_a_device_as_well),
-        cmocka_unit_test(a_copy_may_cross_devices),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

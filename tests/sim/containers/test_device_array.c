@@ -53,7 +53,9 @@ static void assert_counting(const RMM_DEVICE_ARRAY(int32_t) * array, int count)
     }
 }
 
-static void memory_resource_is_the_one_given(void **state)
+#define CASE(name) TEST_CASE_WITH(name, container_set_up, container_tear_down)
+
+CASE(memory_resource_is_the_one_given)
 {
     rmm_device_array_t array = make(4, 128);
 
@@ -64,7 +66,7 @@ static void memory_resource_is_the_one_given(void **state)
     rmm_device_array_fini(&array);
 }
 
-static void zero_size_constructor_makes_an_empty_array(void **state)
+CASE(zero_size_constructor_makes_an_empty_array)
 {
     rmm_device_array_t array = make(8, 0);
 
@@ -75,7 +77,7 @@ static void zero_size_constructor_makes_an_empty_array(void **state)
     rmm_device_array_fini(&array);
 }
 
-static void non_zero_size_constructor_takes_count_times_element(void **state)
+CASE(non_zero_size_constructor_takes_count_times_element)
 {
     const size_t element_bytes[] = {1, 4, 8, 3, sizeof(point_t)};
 
@@ -92,7 +94,7 @@ static void non_zero_size_constructor_takes_count_times_element(void **state)
     }
 }
 
-static void a_size_that_overflows_is_refused(void **state)
+CASE(a_size_that_overflows_is_refused)
 {
     const size_t count = SIZE_MAX / 8 + 1;
     rmm_device_array_t array = make(8, 10);
@@ -115,7 +117,7 @@ static void a_size_that_overflows_is_refused(void **state)
     rmm_device_array_fini(&array);
 }
 
-static void no_element_size_is_refused(void **state)
+CASE(no_element_size_is_refused)
 {
     rmm_device_array_t array = RMM_DEVICE_ARRAY_INIT(0);
 
@@ -128,7 +130,7 @@ static void no_element_size_is_refused(void **state)
     assert_int_equal(rmm_device_array_capacity(&array), 0);
 }
 
-static void copy_constructor_copies_the_elements(void **state)
+CASE(copy_constructor_copies_the_elements)
 {
     RMM_DEVICE_ARRAY(int32_t) array = make_counting(10);
     RMM_DEVICE_ARRAY(int32_t) copy = RMM_DEVICE_ARRAY_OF_INIT(int32_t);
@@ -141,7 +143,7 @@ static void copy_constructor_copies_the_elements(void **state)
     rmm_device_array_int32_t_fini(&array);
 }
 
-static void move_leaves_an_empty_array_that_can_grow(void **state)
+CASE(move_leaves_an_empty_array_that_can_grow)
 {
     RMM_DEVICE_ARRAY(int32_t) array = make_counting(10);
     RMM_DEVICE_ARRAY(int32_t) moved = RMM_DEVICE_ARRAY_OF_INIT(int32_t);
@@ -155,7 +157,7 @@ static void move_leaves_an_empty_array_that_can_grow(void **state)
     rmm_device_array_int32_t_fini(&moved);
 }
 
-static void resize_smaller_keeps_the_capacity(void **state)
+CASE(resize_smaller_keeps_the_capacity)
 {
     RMM_DEVICE_ARRAY(int32_t) array = make_counting(10);
     int32_t *data = rmm_device_array_int32_t_data(&array);
@@ -170,7 +172,7 @@ static void resize_smaller_keeps_the_capacity(void **state)
     rmm_device_array_int32_t_fini(&array);
 }
 
-static void resize_larger_and_reserve_larger_keep_the_contents(void **state)
+CASE(resize_larger_and_reserve_larger_keep_the_contents)
 {
     RMM_DEVICE_ARRAY(int32_t) array = make_counting(10);
 
@@ -187,7 +189,7 @@ static void resize_larger_and_reserve_larger_keep_the_contents(void **state)
     rmm_device_array_int32_t_fini(&array);
 }
 
-static void resize_to_zero_keeps_the_capacity_until_it_is_shrunk(void **state)
+CASE(resize_to_zero_keeps_the_capacity_until_it_is_shrunk)
 {
     rmm_device_array_t array = make(4, 10);
 
@@ -200,7 +202,7 @@ static void resize_to_zero_keeps_the_capacity_until_it_is_shrunk(void **state)
     rmm_device_array_fini(&array);
 }
 
-static void release_hands_the_memory_to_a_buffer(void **state)
+CASE(release_hands_the_memory_to_a_buffer)
 {
     RMM_DEVICE_ARRAY(int32_t) array = make_counting(10);
     rmm_device_buffer_t buffer = RMM_DEVICE_BUFFER_INIT;
@@ -217,7 +219,7 @@ static void release_hands_the_memory_to_a_buffer(void **state)
     rmm_device_buffer_fini(&buffer);
 }
 
-static void element_pointers_are_an_element_apart(void **state)
+CASE(element_pointers_are_an_element_apart)
 {
     rmm_device_array_point_t array;
 
@@ -230,7 +232,7 @@ static void element_pointers_are_an_element_apart(void **state)
     rmm_device_array_point_fini(&array);
 }
 
-static void out_of_bounds_elements_are_out_of_range(void **state)
+CASE(out_of_bounds_elements_are_out_of_range)
 {
     rmm_device_array_t array = make(4, 10);
     rmm_device_array_t empty = make(4, 0);
@@ -263,7 +265,7 @@ static void out_of_bounds_elements_are_out_of_range(void **state)
     rmm_device_array_fini(&array);
 }
 
-static void sets_and_gets_elements(void **state)
+CASE(sets_and_gets_elements)
 {
     rmm_device_array_point_t array;
 
@@ -284,7 +286,7 @@ static void sets_and_gets_elements(void **state)
     rmm_device_array_point_fini(&array);
 }
 
-static void sets_and_gets_elements_without_waiting(void **state)
+CASE(sets_and_gets_elements_without_waiting)
 {
     int32_t values[64];
     int32_t found[64];
@@ -307,7 +309,7 @@ static void sets_and_gets_elements_without_waiting(void **state)
     }
 }
 
-static void async_calls_do_not_wait_and_the_others_do(void **state)
+CASE(async_calls_do_not_wait_and_the_others_do)
 {
     journal_t *journal = test_calloc(1, sizeof(*journal));
     rmm_device_array_t array = make(4, 4);
@@ -332,7 +334,7 @@ static void async_calls_do_not_wait_and_the_others_do(void **state)
     test_free(journal);
 }
 
-static void sets_an_element_to_zero(void **state)
+CASE(sets_an_element_to_zero)
 {
     RMM_DEVICE_ARRAY(int32_t) array = make_counting(10);
     int32_t value = -1;
@@ -346,7 +348,7 @@ static void sets_an_element_to_zero(void **state)
     rmm_device_array_int32_t_fini(&array);
 }
 
-static void preserves_float_and_double_negative_zero(void **state)
+CASE(preserves_float_and_double_negative_zero)
 {
     rmm_device_array_float_t floats;
     rmm_device_array_double_t doubles;
@@ -367,7 +369,7 @@ static void preserves_float_and_double_negative_zero(void **state)
     rmm_device_array_double_fini(&doubles);
 }
 
-static void front_and_back_are_the_first_and_the_last_element(void **state)
+CASE(front_and_back_are_the_first_and_the_last_element)
 {
     RMM_DEVICE_ARRAY(int32_t) array = make_counting(10);
     int32_t front = -1;
@@ -380,7 +382,7 @@ static void front_and_back_are_the_first_and_the_last_element(void **state)
     rmm_device_array_int32_t_fini(&array);
 }
 
-static void set_and_get_stream(void **state)
+CASE(set_and_get_stream)
 {
     rmm_device_array_t array = make(4, 10);
 
@@ -393,7 +395,7 @@ static void set_and_get_stream(void **state)
 }
 
 /* Pointers from data to data + size are what RMM's iterators and spans are. */
-static void the_elements_are_one_range(void **state)
+CASE(the_elements_are_one_range)
 {
     RMM_DEVICE_ARRAY(int32_t) array = make_counting(10);
     const int32_t *begin = rmm_device_array_int32_t_data(&array);
@@ -406,7 +408,7 @@ static void the_elements_are_one_range(void **state)
     rmm_device_array_int32_t_fini(&array);
 }
 
-static void alignment_is_that_of_the_type(void **state)
+CASE(alignment_is_that_of_the_type)
 {
     rmm_device_array_char_t chars;
     rmm_device_array_over_aligned_t large;
@@ -435,7 +437,7 @@ static void assert_grows_aligned(RMM_DEVICE_ARRAY(over_aligned) * array)
 }
 
 /* Empty, moved from, released and ended arrays have no memory, but can get some. */
-static void an_array_without_memory_grows_as_its_type_is_aligned(void **state)
+CASE(an_array_without_memory_grows_as_its_type_is_aligned)
 {
     RMM_DEVICE_ARRAY(over_aligned) array = RMM_DEVICE_ARRAY_OF_INIT(over_aligned_t);
     RMM_DEVICE_ARRAY(over_aligned) other = RMM_DEVICE_ARRAY_OF_INIT(over_aligned_t);
@@ -463,7 +465,7 @@ static void an_array_without_memory_grows_as_its_type_is_aligned(void **state)
 }
 
 /* bool is a macro in C, and an address is a type of two words. */
-static void types_may_be_macros_and_pointers(void **state)
+CASE(types_may_be_macros_and_pointers)
 {
     RMM_DEVICE_ARRAY(bool) bools = RMM_DEVICE_ARRAY_OF_INIT(bool);
     RMM_DEVICE_ARRAY(text) texts = RMM_DEVICE_ARRAY_OF_INIT(const char *);
@@ -484,7 +486,7 @@ static void types_may_be_macros_and_pointers(void **state)
     rmm_device_array_bool_fini(&bools);
 }
 
-static void refuses_null(void **state)
+CASE(refuses_null)
 {
     rmm_device_array_t array = make(4, 1);
     int32_t value = 0;
@@ -507,40 +509,4 @@ static void refuses_null(void **state)
         rmm_device_array_resize(NULL, 1, stream), RMM_ERR_INVALID_ARGUMENT);
     rmm_device_array_fini(NULL);
     rmm_device_array_fini(&array);
-}
-
-#define CASE(name)                                                                     \
-    cmocka_unit_test_setup_teardown(name, container_set_up, container_tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(memory_resource_is_the_one_given),
-        CASE(zero_size_constructor_makes_an_empty_array),
-        CASE(non_zero_size_constructor_takes_count_times_element),
-        CASE(a_size_that_overflows_is_refused),
-        CASE(no_element_size_is_refused),
-        CASE(copy_constructor_copies_the_elements),
-        CASE(move_leaves_an_empty_array_that_can_grow),
-        CASE(resize_smaller_keeps_the_capacity),
-        CASE(resize_larger_and_reserve_larger_keep_the_contents),
-        CASE(resize_to_zero_keeps_the_capacity_until_it_is_shrunk),
-        CASE(release_hands_the_memory_to_a_buffer),
-        CASE(element_pointers_are_an_element_apart),
-        CASE(out_of_bounds_elements_are_out_of_range),
-        CASE(sets_and_gets_elements),
-        CASE(sets_and_gets_elements_without_waiting),
-        CASE(async_calls_do_not_wait_and_the_others_do),
-        CASE(sets_an_element_to_zero),
-        CASE(preserves_float_and_double_negative_zero),
-        CASE(front_and_back_are_the_first_and_the_last_element),
-        CASE(set_and_get_stream),
-        CASE(the_elements_are_one_range),
-        CASE(alignment_is_that_of_the_type),
-        CASE(an_array_without_memory_grows_as_its_type_is_aligned),
-        CASE(types_may_be_macros_and_pointers),
-        CASE(refuses_null),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

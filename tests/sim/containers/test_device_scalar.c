@@ -29,7 +29,9 @@ static void assert_value(const RMM_DEVICE_SCALAR(int) * scalar, int expected)
     assert_int_equal(value, expected);
 }
 
-static void an_uninitialized_scalar_has_memory(void **state)
+#define CASE(name) TEST_CASE_WITH(name, container_set_up, container_tear_down)
+
+CASE(an_uninitialized_scalar_has_memory)
 {
     rmm_device_scalar_t scalar;
 
@@ -45,7 +47,7 @@ static void an_uninitialized_scalar_has_memory(void **state)
         RMM_ERR_INVALID_ARGUMENT);
 }
 
-static void a_scalar_has_its_initial_value(void **state)
+CASE(a_scalar_has_its_initial_value)
 {
     rmm_device_scalar_int_t scalar = make(42);
 
@@ -53,7 +55,7 @@ static void a_scalar_has_its_initial_value(void **state)
     rmm_device_scalar_int_fini(&scalar);
 }
 
-static void data_of_a_const_scalar_is_where_the_value_lies(void **state)
+CASE(data_of_a_const_scalar_is_where_the_value_lies)
 {
     const rmm_device_scalar_int_t scalar = make(42);
     rmm_device_scalar_int_t end = scalar; /* to end it: the struct is not used again */
@@ -64,7 +66,7 @@ static void data_of_a_const_scalar_is_where_the_value_lies(void **state)
     rmm_device_scalar_int_fini(&end);
 }
 
-static void a_copy_has_the_value_and_memory_of_its_own(void **state)
+CASE(a_copy_has_the_value_and_memory_of_its_own)
 {
     rmm_device_scalar_int_t scalar = make(42);
     rmm_device_scalar_int_t copy = RMM_DEVICE_SCALAR_OF_INIT(int);
@@ -77,7 +79,7 @@ static void a_copy_has_the_value_and_memory_of_its_own(void **state)
     rmm_device_scalar_int_fini(&copy);
 }
 
-static void a_move_leaves_no_data(void **state)
+CASE(a_move_leaves_no_data)
 {
     rmm_device_scalar_int_t scalar = make(42);
     rmm_device_scalar_int_t moved = RMM_DEVICE_SCALAR_OF_INIT(int);
@@ -99,7 +101,7 @@ static void a_move_leaves_no_data(void **state)
     rmm_device_scalar_int_fini(&moved);
 }
 
-static void messages_are_about_a_scalar_not_an_array(void **state)
+CASE(messages_are_about_a_scalar_not_an_array)
 {
     static const char no_value[] =
         "device scalar: no value, it was moved from or has ended";
@@ -125,7 +127,7 @@ static void messages_are_about_a_scalar_not_an_array(void **state)
     assert_null(strstr(rmm_last_error_message(), "array"));
 }
 
-static void a_value_can_be_set(void **state)
+CASE(a_value_can_be_set)
 {
     rmm_device_scalar_int_t scalar = make(42);
     const int value = -7;
@@ -135,7 +137,7 @@ static void a_value_can_be_set(void **state)
     rmm_device_scalar_int_fini(&scalar);
 }
 
-static void a_value_can_be_set_to_zero(void **state)
+CASE(a_value_can_be_set_to_zero)
 {
     rmm_device_scalar_int_t scalar = make(42);
 
@@ -144,7 +146,7 @@ static void a_value_can_be_set_to_zero(void **state)
     rmm_device_scalar_int_fini(&scalar);
 }
 
-static void negative_zero_stays_negative(void **state)
+CASE(negative_zero_stays_negative)
 {
     rmm_device_scalar_double_t scalar;
     const double minus = -0.0;
@@ -157,7 +159,7 @@ static void negative_zero_stays_negative(void **state)
     rmm_device_scalar_double_fini(&scalar);
 }
 
-static void set_and_get_stream(void **state)
+CASE(set_and_get_stream)
 {
     rmm_device_scalar_int_t scalar = make(1);
 
@@ -167,7 +169,7 @@ static void set_and_get_stream(void **state)
     rmm_device_scalar_int_fini(&scalar);
 }
 
-static void alignment_is_that_of_the_type(void **state)
+CASE(alignment_is_that_of_the_type)
 {
     rmm_device_scalar_char_t small;
     rmm_device_scalar_over_aligned_t large;
@@ -188,7 +190,7 @@ static void alignment_is_that_of_the_type(void **state)
 }
 
 /* A kernel's result is read behind the kernel, without another synchronise. */
-static void a_value_is_read_after_queued_work(void **state)
+CASE(a_value_is_read_after_queued_work)
 {
     for (unsigned seed = 1; seed <= 20; seed++) {
         rmm_device_scalar_uint64_t_t scalar;
@@ -202,27 +204,4 @@ static void a_value_is_read_after_queued_work(void **state)
         assert_int_equal(value, 1000 + seed);
         rmm_device_scalar_uint64_t_fini(&scalar);
     }
-}
-
-#define CASE(name)                                                                     \
-    cmocka_unit_test_setup_teardown(name, container_set_up, container_tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(an_uninitialized_scalar_has_memory),
-        CASE(a_scalar_has_its_initial_value),
-        CASE(data_of_a_const_scalar_is_where_the_value_lies),
-        CASE(a_copy_has_the_value_and_memory_of_its_own),
-        CASE(a_move_leaves_no_data),
-        CASE(messages_are_about_a_scalar_not_an_array),
-        CASE(a_value_can_be_set),
-        CASE(a_value_can_be_set_to_zero),
-        CASE(negative_zero_stays_negative),
-        CASE(set_and_get_stream),
-        CASE(alignment_is_that_of_the_type),
-        CASE(a_value_is_read_after_queued_work),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

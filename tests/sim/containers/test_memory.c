@@ -10,7 +10,7 @@
 static unsigned char pattern[BYTES];
 
 /* Late, so that what does not keep the order of its stream reads old bytes. */
-static void copies_and_fills_keep_the_order_of_their_stream(void **state)
+TEST_CASE(copies_and_fills_keep_the_order_of_their_stream)
 {
     rmm_stream_t stream = make_stream(0);
     rmm_resource_t *pool = make_pool(0, 0);
@@ -46,7 +46,7 @@ static void copy_through(rmm_resource_t *from, rmm_resource_t *to)
     give(to, target, BYTES, NULL);
 }
 
-static void the_direction_follows_from_the_addresses(void **state)
+TEST_CASE(the_direction_follows_from_the_addresses)
 {
     rmm_resource_t *mrs[3];
 
@@ -63,7 +63,7 @@ static void the_direction_follows_from_the_addresses(void **state)
 }
 
 /* The stack of a function that has returned belongs to others. */
-static void a_copy_that_waits_is_over_even_where_the_wait_fails(void **state)
+TEST_CASE(a_copy_that_waits_is_over_even_where_the_wait_fails)
 {
     rmm_resource_t *cuda = make_cuda();
     rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
@@ -97,7 +97,7 @@ static void a_copy_that_waits_is_over_even_where_the_wait_fails(void **state)
     assert_int_equal(rmm_sim_violations(), 0);
 }
 
-static void null_is_refused_unless_there_are_no_bytes(void **state)
+TEST_CASE(null_is_refused_unless_there_are_no_bytes)
 {
     unsigned char byte = 0;
 
@@ -110,7 +110,7 @@ static void null_is_refused_unless_there_are_no_bytes(void **state)
     assert_ok(rmm_memset_async(NULL, 0, 0, NULL));
 }
 
-static void a_failing_driver_is_a_cuda_error(void **state)
+TEST_CASE(a_failing_driver_is_a_cuda_error)
 {
     rmm_resource_t *cuda = make_cuda();
     unsigned char *block = take(cuda, BYTES, NULL);
@@ -125,7 +125,7 @@ static void a_failing_driver_is_a_cuda_error(void **state)
 
 /* --- buffers -------------------------------------------------------------------------- */
 
-static void a_buffer_is_written_and_read_back(void **state)
+TEST_CASE(a_buffer_is_written_and_read_back)
 {
     rmm_device_buffer_t buffer = RMM_DEVICE_BUFFER_INIT;
     rmm_stream_t stream = make_stream(0);
@@ -147,7 +147,7 @@ static void a_buffer_is_written_and_read_back(void **state)
 }
 
 /* What the host's memory is read for is done when the call returns. */
-static void what_was_copied_from_may_change_at_once(void **state)
+TEST_CASE(what_was_copied_from_may_change_at_once)
 {
     rmm_device_buffer_t buffer = RMM_DEVICE_BUFFER_INIT;
     rmm_stream_t stream = make_stream(0);
@@ -163,7 +163,7 @@ static void what_was_copied_from_may_change_at_once(void **state)
     assert_cuda(sim_driver()->stream_destroy(stream));
 }
 
-static void a_range_beyond_the_buffer_is_out_of_range(void **state)
+TEST_CASE(a_range_beyond_the_buffer_is_out_of_range)
 {
     static const size_t wrong[][2] = {{0, BYTES + 1}, {1, BYTES},    {BYTES, 1},
                                       {BYTES + 1, 0}, {SIZE_MAX, 2}, {2, SIZE_MAX}};
@@ -203,7 +203,7 @@ static void a_range_beyond_the_buffer_is_out_of_range(void **state)
 }
 
 /* Its default stream is that of the buffer's device, whatever device is current. */
-static void a_buffer_is_copied_on_its_own_device(void **state)
+TEST_CASE(a_buffer_is_copied_on_its_own_device)
 {
     rmm_device_buffer_t buffer = RMM_DEVICE_BUFFER_INIT;
     unsigned char back[BYTES];
@@ -217,21 +217,4 @@ static void a_buffer_is_copied_on_its_own_device(void **state)
     assert_memory_equal(back, pattern, BYTES);
     rmm_device_buffer_fini(&buffer);
     assert_int_equal(rmm_sim_violations(), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(copies_and_fills_keep_the_order_of_their_stream),
-        cmocka_unit_test(the_direction_follows_from_the_addresses),
-        cmocka_unit_test(a_copy_that_waits_is_over_even_where_the_wait_fails),
-        cmocka_unit_test(null_is_refused_unless_there_are_no_bytes),
-        cmocka_unit_test(a_failing_driver_is_a_cuda_error),
-        cmocka_unit_test(a_buffer_is_written_and_read_back),
-        cmocka_unit_test(what_was_copied_from_may_change_at_once),
-        cmocka_unit_test(a_range_beyond_the_buffer_is_out_of_range),
-        cmocka_unit_test(a_buffer_is_copied_on_its_own_device),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

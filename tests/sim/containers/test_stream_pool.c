@@ -31,7 +31,7 @@ static uint32_t flags_of(rmm_stream_t stream)
 
 /* --- streams ---------------------------------------------------------------------- */
 
-static void streams_are_equal_only_to_themselves(void **state)
+TEST_CASE(streams_are_equal_only_to_themselves)
 {
     rmm_stream_t one = make_stream(0);
     rmm_stream_t two = make_stream(0);
@@ -46,7 +46,7 @@ static void streams_are_equal_only_to_themselves(void **state)
     assert_ok(rmm_stream_destroy(two));
 }
 
-static void a_stream_has_the_flags_it_was_created_with(void **state)
+TEST_CASE(a_stream_has_the_flags_it_was_created_with)
 {
     const uint32_t flags[] = {0, RMM_STREAM_NON_BLOCKING};
 
@@ -59,7 +59,7 @@ static void a_stream_has_the_flags_it_was_created_with(void **state)
     }
 }
 
-static void a_blocking_stream_waits_for_the_default_stream(void **state)
+TEST_CASE(a_blocking_stream_waits_for_the_default_stream)
 {
     for (unsigned seed = 1; seed <= 50; seed++) {
         journal_t *journal = test_calloc(1, sizeof(*journal));
@@ -76,7 +76,7 @@ static void a_blocking_stream_waits_for_the_default_stream(void **state)
     }
 }
 
-static void synchronize_waits_for_the_default_streams_as_well(void **state)
+TEST_CASE(synchronize_waits_for_the_default_streams_as_well)
 {
     const rmm_stream_t streams[] = {NULL, RMM_STREAM_LEGACY, RMM_STREAM_PER_THREAD};
 
@@ -91,7 +91,7 @@ static void synchronize_waits_for_the_default_streams_as_well(void **state)
     }
 }
 
-static void a_destroyed_stream_is_an_error_and_no_crash(void **state)
+TEST_CASE(a_destroyed_stream_is_an_error_and_no_crash)
 {
     rmm_stream_t stream;
     uint64_t before = rmm_sim_violations();
@@ -104,7 +104,7 @@ static void a_destroyed_stream_is_an_error_and_no_crash(void **state)
     assert_int_equal(rmm_sim_violations(), before + 2);
 }
 
-static void refuses_unknown_stream_flags(void **state)
+TEST_CASE(refuses_unknown_stream_flags)
 {
     rmm_stream_t mark = RMM_STREAM_PER_THREAD;
     rmm_stream_t stream = mark;
@@ -116,7 +116,7 @@ static void refuses_unknown_stream_flags(void **state)
 
 /* --- pools ------------------------------------------------------------------------ */
 
-static void zero_size_pool_is_refused(void **state)
+TEST_CASE(zero_size_pool_is_refused)
 {
     rmm_stream_pool_t *pool = NULL;
 
@@ -131,7 +131,7 @@ static void zero_size_pool_is_refused(void **state)
     rmm_stream_pool_destroy(NULL);
 }
 
-static void streams_of_a_pool_are_unequal_and_not_the_default(void **state)
+TEST_CASE(streams_of_a_pool_are_unequal_and_not_the_default)
 {
     rmm_stream_pool_t *pool =
         make_stream_pool(RMM_STREAM_POOL_DEFAULT_COUNT, RMM_STREAM_NON_BLOCKING);
@@ -150,7 +150,7 @@ static void streams_of_a_pool_are_unequal_and_not_the_default(void **state)
     rmm_stream_pool_destroy(pool);
 }
 
-static void streams_of_a_pool_are_valid(void **state)
+TEST_CASE(streams_of_a_pool_are_valid)
 {
     rmm_stream_pool_t *pool = make_stream_pool(COUNT, 0);
     rmm_resource_t *mr = make_pool(0, 0);
@@ -168,7 +168,7 @@ static void streams_of_a_pool_are_valid(void **state)
     rmm_stream_pool_destroy(pool);
 }
 
-static void an_index_counts_modulo_the_size(void **state)
+TEST_CASE(an_index_counts_modulo_the_size)
 {
     rmm_stream_pool_t *pool = make_stream_pool(5, 0);
 
@@ -185,7 +185,7 @@ static void an_index_counts_modulo_the_size(void **state)
     rmm_stream_pool_destroy(pool);
 }
 
-static void streams_of_a_pool_have_its_flags(void **state)
+TEST_CASE(streams_of_a_pool_have_its_flags)
 {
     const uint32_t flags[] = {0, RMM_STREAM_NON_BLOCKING};
 
@@ -199,7 +199,7 @@ static void streams_of_a_pool_have_its_flags(void **state)
     }
 }
 
-static void a_pool_destroys_its_streams(void **state)
+TEST_CASE(a_pool_destroys_its_streams)
 {
     rmm_stream_pool_t *pool = make_stream_pool(3, 0);
     rmm_stream_t stream = rmm_stream_pool_get_at(pool, 2);
@@ -228,7 +228,7 @@ static void *take_turns(void *argument)
     return NULL;
 }
 
-static void threads_share_a_pool_evenly(void **state)
+TEST_CASE(threads_share_a_pool_evenly)
 {
     rmm_stream_pool_t *pool = make_stream_pool(COUNT, 0);
     taker_t takers[THREADS] = {{pool, {0}}, {pool, {0}}, {pool, {0}}, {pool, {0}}};
@@ -252,7 +252,7 @@ static void threads_share_a_pool_evenly(void **state)
 }
 
 /* Streams that a failed creation left behind would be a leak for the sanitizer. */
-static void a_failed_creation_leaves_nothing(void **state)
+TEST_CASE(a_failed_creation_leaves_nothing)
 {
     rmm_stream_pool_t *pool = NULL;
     char plan[32];
@@ -271,26 +271,4 @@ static void a_failed_creation_leaves_nothing(void **state)
         assert_null(pool);
     }
     rmm__host_memory_fail(0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(streams_are_equal_only_to_themselves),
-        cmocka_unit_test(a_stream_has_the_flags_it_was_created_with),
-        cmocka_unit_test(a_blocking_stream_waits_for_the_default_stream),
-        cmocka_unit_test(synchronize_waits_for_the_default_streams_as_well),
-        cmocka_unit_test(a_destroyed_stream_is_an_error_and_no_crash),
-        cmocka_unit_test(refuses_unknown_stream_flags),
-        cmocka_unit_test(zero_size_pool_is_refused),
-        cmocka_unit_test(streams_of_a_pool_are_unequal_and_not_the_default),
-        cmocka_unit_test(streams_of_a_pool_are_valid),
-        cmocka_unit_test(an_index_counts_modulo_the_size),
-        cmocka_unit_test(streams_of_a_pool_have_its_flags),
-        cmocka_unit_test(a_pool_destroys_its_streams),
-        cmocka_unit_test(threads_share_a_pool_evenly),
-        cmocka_unit_test(a_failed_creation_leaves_nothing),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

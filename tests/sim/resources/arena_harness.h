@@ -63,6 +63,6 @@ static inline void assert_sound(rmm_resource_t *mr)
     }
 }
 
-#define ARENA_CASE(function) cmocka_unit_test_teardown(function, nothing_left_behind)
+#define ARENA_CASE(name) TEST_CASE_WITH(name, NULL, nothing_left_behind)
 
 #endif /* RMM_TESTS_SIM_ARENA_HARNESS_H */

@@ -26,7 +26,7 @@ static rmm_status_t create_with(uint64_t arena_bytes, rmm_resource_t **out)
     return status;
 }
 
-static void refuses_a_size_smaller_than_a_superblock(void **state)
+ARENA_CASE(refuses_a_size_smaller_than_a_superblock)
 {
     rmm_resource_t *arena = NULL;
 
@@ -38,7 +38,7 @@ static void refuses_a_size_smaller_than_a_superblock(void **state)
     rmm_resource_release(arena);
 }
 
-static void refuses_sizes_that_cannot_be(void **state)
+ARENA_CASE(refuses_sizes_that_cannot_be)
 {
     rmm_resource_t *cuda = make_cuda();
     rmm_resource_t *arena = NULL;
@@ -59,7 +59,7 @@ static void refuses_sizes_that_cannot_be(void **state)
     rmm_resource_release(cuda);
 }
 
-static void takes_half_of_free_memory_by_default(void **state)
+ARENA_CASE(takes_half_of_free_memory_by_default)
 {
     rmm_resource_t *cuda = make_cuda();
     rmm_resource_t *arena;
@@ -76,7 +76,7 @@ static void takes_half_of_free_memory_by_default(void **state)
     rmm_resource_release(cuda);
 }
 
-static void rounds_its_size_down_to_256(void **state)
+ARENA_CASE(rounds_its_size_down_to_256)
 {
     rmm_resource_t *arena = make_arena(MIB + 1000);
 
@@ -85,7 +85,7 @@ static void rounds_its_size_down_to_256(void **state)
     rmm_resource_release(arena);
 }
 
-static void takes_one_block_from_upstream_and_never_another(void **state)
+ARENA_CASE(takes_one_block_from_upstream_and_never_another)
 {
     rmm_resource_t *arena = make_arena(8 * MIB);
     rmm_resource_t *cuda = rmm_resource_upstream(arena);
@@ -106,7 +106,7 @@ static void takes_one_block_from_upstream_and_never_another(void **state)
 
 /* --- RMM's cases -------------------------------------------------------------------- */
 
-static void allocates_ninety_percent_of_free_memory(void **state)
+ARENA_CASE(allocates_ninety_percent_of_free_memory)
 {
     rmm_resource_t *arena;
     uint64_t free_bytes;
@@ -118,7 +118,7 @@ static void allocates_ninety_percent_of_free_memory(void **state)
     rmm_resource_release(arena);
 }
 
-static void serves_small_medium_and_large(void **state)
+ARENA_CASE(serves_small_medium_and_large)
 {
     rmm_resource_t *arena = make_arena(0);
     size_t third = stats_of(arena).reserved_bytes / 3;
@@ -134,7 +134,7 @@ static void serves_small_medium_and_large(void **state)
 }
 
 /* Global arena: Acquire. */
-static void lends_four_superblocks_of_four(void **state)
+ARENA_CASE(lends_four_superblocks_of_four)
 {
     rmm_resource_t *arena = make_arena(4 * MIB);
     void *blocks[4];
@@ -152,7 +152,7 @@ static void lends_four_superblocks_of_four(void **state)
 
 /* Global arena: ReleaseMergeNext, ReleaseMergePrevious, ReleaseMergePreviousAndNext,
  * ReleaseMultiple, and the same of an arena's own blocks, in every order of freeing. */
-static void merges_what_is_freed_in_every_order(void **state)
+ARENA_CASE(merges_what_is_freed_in_every_order)
 {
     static const int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
                                      {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
@@ -178,7 +178,7 @@ static void merges_what_is_freed_in_every_order(void **state)
 }
 
 /* Global arena and arena: Allocate, Deallocate; Superblock: FirstFit reuse. */
-static void gives_the_same_address_again_on_the_same_stream(void **state)
+ARENA_CASE(gives_the_same_address_again_on_the_same_stream)
 {
     rmm_resource_t *arena = make_arena(8 * MIB);
     rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
@@ -196,7 +196,7 @@ static void gives_the_same_address_again_on_the_same_stream(void **state)
 }
 
 /* Global arena: AllocateExtraLarge. */
-static void refuses_a_pebibyte_twice(void **state)
+ARENA_CASE(refuses_a_pebibyte_twice)
 {
     rmm_resource_t *arena = make_arena(MIB);
 
@@ -208,7 +208,7 @@ static void refuses_a_pebibyte_twice(void **state)
 }
 
 /* Global arena: DeallocateAlignUp. */
-static void frees_sizes_that_were_rounded_up(void **state)
+ARENA_CASE(frees_sizes_that_were_rounded_up)
 {
     static const size_t sizes[] = {1, 255, 257, MIB - 1, MIB + 1, 3 * MIB - 255};
     rmm_resource_t *arena = make_arena(16 * MIB);
@@ -229,7 +229,7 @@ static void frees_sizes_that_were_rounded_up(void **state)
 }
 
 /* Global arena: DeallocateFromOtherArena. */
-static void frees_on_another_stream_than_it_allocated_on(void **state)
+ARENA_CASE(frees_on_another_stream_than_it_allocated_on)
 {
     rmm_resource_t *arena = make_arena(4 * MIB);
     rmm_stream_t one = make_stream(RMM_STREAM_NON_BLOCKING);
@@ -267,7 +267,7 @@ static void *fill_a_share(void *argument)
 }
 
 /* Arena and resource: Defragment. Four threads on four streams, then all in one piece. */
-static void gives_everything_in_one_piece_after_four_threads(void **state)
+ARENA_CASE(gives_everything_in_one_piece_after_four_threads)
 {
     rmm_resource_t *arena = make_arena(16 * MIB);
     thread_case_t cases[4];
@@ -291,7 +291,7 @@ static void gives_everything_in_one_piece_after_four_threads(void **state)
 /* --- beyond RMM's ------------------------------------------------------------------- */
 
 /* A superblock with one small block left in it: all around it is for large requests. */
-static void gives_back_superblocks_that_are_partly_used(void **state)
+ARENA_CASE(gives_back_superblocks_that_are_partly_used)
 {
     rmm_resource_t *arena = make_arena(4 * MIB);
     void *blocks[64];
@@ -313,7 +313,7 @@ static void gives_back_superblocks_that_are_partly_used(void **state)
 }
 
 /* The whole resource is one superblock, and it is another stream's. */
-static void serves_a_stream_from_another_ones_superblock(void **state)
+ARENA_CASE(serves_a_stream_from_another_ones_superblock)
 {
     rmm_resource_t *arena = make_arena(MIB);
     rmm_stream_t streams[3];
@@ -335,7 +335,7 @@ enum { SUPERBLOCKS = 512 };
 
 /* Two streams have every second superblock each, full of blocks; when these are free, all of
  * it makes one block. */
-static void gives_all_back_however_many_superblocks_are_out(void **state)
+ARENA_CASE(gives_all_back_however_many_superblocks_are_out)
 {
     enum { IN_EACH = MIB / (64 * KIB) };
     static void *blocks[SUPERBLOCKS * IN_EACH];
@@ -422,7 +422,7 @@ static bool lend_behind_work(uint64_t seed, size_t bytes, bool frees, uint64_t f
 }
 
 /* An event covers the frees from before. */
-static void lends_nobody_else_what_a_stream_freed_with_work_queued(void **state)
+ARENA_CASE(lends_nobody_else_what_a_stream_freed_with_work_queued)
 {
     for (uint64_t seed = 1; seed <= 40; seed++) {
         (void)lend_behind_work(seed, MIB / FILLED_MOST, true, 0);
@@ -430,7 +430,7 @@ static void lends_nobody_else_what_a_stream_freed_with_work_queued(void **state)
 }
 
 /* With so many blocks that there is room for all of them, but not for what is lent. */
-static void lends_no_busy_memory_after_a_refill_lacked_host_memory(void **state)
+ARENA_CASE(lends_no_busy_memory_after_a_refill_lacked_host_memory)
 {
     size_t step = getenv("RMM_TEST_QUICK") != NULL ? 7 : 1;
 
@@ -448,7 +448,7 @@ static void lends_no_busy_memory_after_a_refill_lacked_host_memory(void **state)
     }
 }
 
-static void gives_larger_alignments_on_request(void **state)
+ARENA_CASE(gives_larger_alignments_on_request)
 {
     static const size_t sizes[] = {1000, MIB, 2 * MIB};
     rmm_resource_t *arena = make_arena(64 * MIB);
@@ -469,7 +469,7 @@ static void gives_larger_alignments_on_request(void **state)
     rmm_resource_release(arena);
 }
 
-static void counts_an_allocation_of_no_bytes(void **state)
+ARENA_CASE(counts_an_allocation_of_no_bytes)
 {
     rmm_resource_t *arena = make_arena(MIB);
     void *ptr = &ptr;
@@ -484,7 +484,7 @@ static void counts_an_allocation_of_no_bytes(void **state)
     rmm_resource_release(arena);
 }
 
-static void refuses_frees_that_cannot_be_right(void **state)
+ARENA_CASE(refuses_frees_that_cannot_be_right)
 {
     rmm_resource_t *arena = make_arena(8 * MIB);
     rmm_resource_t *other = make_arena(8 * MIB);
@@ -513,7 +513,7 @@ static void refuses_frees_that_cannot_be_right(void **state)
     rmm_resource_release(arena);
 }
 
-static void keeps_its_figures(void **state)
+ARENA_CASE(keeps_its_figures)
 {
     rmm_resource_t *arena = make_arena(8 * MIB);
     const rmm_segment_slot_t *slot = arena->accounting.slot;
@@ -535,7 +535,7 @@ static void keeps_its_figures(void **state)
     rmm_resource_release(arena);
 }
 
-static void ends_with_blocks_still_out(void **state)
+ARENA_CASE(ends_with_blocks_still_out)
 {
     uint64_t before = rmm__figure_get(&rmm__locations[0].current_bytes);
     rmm_resource_t *arena = make_arena(8 * MIB);
@@ -629,7 +629,7 @@ static void model_run(model_t *model)
     }
 }
 
-static void agrees_with_a_model_under_seeds(void **state)
+ARENA_CASE(agrees_with_a_model_under_seeds)
 {
     for (uint64_t seed = 1; seed <= MODEL_SEEDS; seed++) {
         model_t model = {.arena = make_arena(24 * MIB), .random = seed};
@@ -654,7 +654,7 @@ static void agrees_with_a_model_under_seeds(void **state)
 }
 
 /* Its size alone is hopeless: less may well be there, of an arena that has nothing yet. */
-static void a_smaller_request_is_tried_after_a_larger_one_failed(void **state)
+ARENA_CASE(a_smaller_request_is_tried_after_a_larger_one_failed)
 {
     rmm_resource_t *arena = make_arena(8 * MIB);
     rmm_stream_t stream;
@@ -687,42 +687,7 @@ static rmm_resource_t *make_arena_over(rmm_resource_t *upstream)
     return mr;
 }
 
-static void what_is_out_at_its_end_is_freed_behind_its_use(void **state)
+ARENA_CASE(what_is_out_at_its_end_is_freed_behind_its_use)
 {
     assert_int_equal(mixups_of_an_end_amid_work(make_arena_over), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        ARENA_CASE(a_smaller_request_is_tried_after_a_larger_one_failed),
-        ARENA_CASE(what_is_out_at_its_end_is_freed_behind_its_use),
-        ARENA_CASE(refuses_a_size_smaller_than_a_superblock),
-        ARENA_CASE(refuses_sizes_that_cannot_be),
-        ARENA_CASE(takes_half_of_free_memory_by_default),
-        ARENA_CASE(rounds_its_size_down_to_256),
-        ARENA_CASE(takes_one_block_from_upstream_and_never_another),
-        ARENA_CASE(allocates_ninety_percent_of_free_memory),
-        ARENA_CASE(serves_small_medium_and_large),
-        ARENA_CASE(lends_four_superblocks_of_four),
-        ARENA_CASE(merges_what_is_freed_in_every_order),
-        ARENA_CASE(gives_the_same_address_again_on_the_same_stream),
-        ARENA_CASE(refuses_a_pebibyte_twice),
-        ARENA_CASE(frees_sizes_that_were_rounded_up),
-        ARENA_CASE(frees_on_another_stream_than_it_allocated_on),
-        ARENA_CASE(gives_everything_in_one_piece_after_four_threads),
-        ARENA_CASE(gives_back_superblocks_that_are_partly_used),
-        ARENA_CASE(serves_a_stream_from_another_ones_superblock),
-        ARENA_CASE(gives_all_back_however_many_superblocks_are_out),
-        ARENA_CASE(lends_nobody_else_what_a_stream_freed_with_work_queued),
-        ARENA_CASE(lends_no_busy_memory_after_a_refill_lacked_host_memory),
-        ARENA_CASE(gives_larger_alignments_on_request),
-        ARENA_CASE(counts_an_allocation_of_no_bytes),
-        ARENA_CASE(refuses_frees_that_cannot_be_right),
-        ARENA_CASE(keeps_its_figures),
-        ARENA_CASE(ends_with_blocks_still_out),
-        ARENA_CASE(agrees_with_a_model_under_seeds),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

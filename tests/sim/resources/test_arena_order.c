@@ -27,17 +27,17 @@ static void use_driver(rmm_resource_t *mr, const rmm_driver_t *driver)
 /* Small ones of up to 64 KiB, which are arenas' here, large ones just above 1 MiB. */
 static const order_subject_t subject = {make_subject, use_driver, 256, 4097};
 
-static void never_reuses_before_its_order_under_200_seeds(void **state)
+TEST_CASE(never_reuses_before_its_order_under_200_seeds)
 {
     never_reuses_before_its_order(&subject);
 }
 
-static void catches_an_arena_that_takes_every_event_for_finished(void **state)
+TEST_CASE(catches_an_arena_that_takes_every_event_for_finished)
 {
     catches_wrong_queries(&subject);
 }
 
-static void catches_an_arena_that_does_not_wait_for_events(void **state)
+TEST_CASE(catches_an_arena_that_does_not_wait_for_events)
 {
     catches_missing_waits(&subject);
 }
@@ -52,7 +52,7 @@ static int waits_for_nothing(void)
     return RMM_DRIVER_OK;
 }
 
-static void catches_an_arena_that_does_not_wait_for_the_device(void **state)
+TEST_CASE(catches_an_arena_that_does_not_wait_for_the_device)
 {
     rmm_driver_t broken = *sim_driver();
 
@@ -72,7 +72,7 @@ static int fails(void)
 }
 
 /* No barrier works, so what another stream freed stays that stream's. */
-static void gives_nothing_away_after_a_wait_that_failed(void **state)
+TEST_CASE(gives_nothing_away_after_a_wait_that_failed)
 {
     const size_t bytes = 3 * MIB;
     rmm_resource_t *arena = make_arena(4 * MIB);
@@ -109,7 +109,7 @@ static uint32_t home_of(rmm_stream_t stream)
 }
 
 /* Without a wait: what is queued on it comes first anyway. */
-static void a_stream_has_small_blocks_of_a_large_one_that_it_freed(void **state)
+TEST_CASE(a_stream_has_small_blocks_of_a_large_one_that_it_freed)
 {
     rmm_resource_t *arena = make_arena(4 * MIB);
     rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
@@ -133,7 +133,7 @@ static void a_stream_has_small_blocks_of_a_large_one_that_it_freed(void **state)
 }
 
 /* Less than a granule is free, so that the arena that has it cannot give it back. */
-static void serves_a_stream_from_a_granule_that_another_one_uses(void **state)
+TEST_CASE(serves_a_stream_from_a_granule_that_another_one_uses)
 {
     enum { BLOCKS = MIB / (16 * KIB) };
     rmm_resource_t *arena = make_arena(MIB);
@@ -163,7 +163,7 @@ use(void *block, size_t bytes, uint64_t number, uint64_t *mixups, rmm_stream_t o
     launch_check(block, bytes, number, mixups, on);
 }
 
-static void orders_a_large_block_behind_its_last_stream(void **state)
+TEST_CASE(orders_a_large_block_behind_its_last_stream)
 {
     const size_t bytes = 3 * MIB;
 
@@ -190,7 +190,7 @@ static void orders_a_large_block_behind_its_last_stream(void **state)
 
 /* Allocated on one stream, freed on another: the second's order counts. RMM looks for the
  * block in all arenas and synchronises the stream. */
-static void keeps_the_order_of_the_stream_that_frees(void **state)
+TEST_CASE(keeps_the_order_of_the_stream_that_frees)
 {
     for (uint64_t seed = 0; seed < 20; seed++) {
         rmm_resource_t *arena = make_arena(MIB);
@@ -218,7 +218,7 @@ static void keeps_the_order_of_the_stream_that_frees(void **state)
 }
 
 /* A new stream may have the handle of one whose work is still queued: the id tells. */
-static void does_not_take_a_stream_for_another_with_its_handle(void **state)
+TEST_CASE(does_not_take_a_stream_for_another_with_its_handle)
 {
     bool came_again = false;
 
@@ -246,7 +246,7 @@ static void does_not_take_a_stream_for_another_with_its_handle(void **state)
     assert_true(came_again);
 }
 
-static void does_not_grow_with_the_number_of_streams_that_were(void **state)
+TEST_CASE(does_not_grow_with_the_number_of_streams_that_were)
 {
     rmm_resource_t *mr = make_arena(8 * MIB);
     arena_resource_t *arena = arena_from_base(mr);
@@ -269,7 +269,7 @@ static void does_not_grow_with_the_number_of_streams_that_were(void **state)
     rmm_resource_release(mr);
 }
 
-static void waits_for_a_stream_of_another_device_before_reuse(void **state)
+TEST_CASE(waits_for_a_stream_of_another_device_before_reuse)
 {
     rmm_resource_t *arena = make_arena(MIB);
     rmm_stream_t foreign;
@@ -296,7 +296,7 @@ static void waits_for_a_stream_of_another_device_before_reuse(void **state)
 }
 
 /* What its stream freed, and nobody could wait for, stays that stream's in a superblock. */
-static void lends_nobody_what_another_device_may_still_use(void **state)
+TEST_CASE(lends_nobody_what_another_device_may_still_use)
 {
     rmm_resource_t *arena = make_arena(MIB);
     rmm_stream_t foreign;
@@ -358,7 +358,7 @@ static void *use_both_arenas(void *argument)
 
 /* RMM's cleaner knows the first arena resource that a thread used, and no thread whose id
  * had another before. Here nothing hangs on the end of a thread. */
-static void gets_all_back_from_threads_that_used_two_arenas_and_ended(void **state)
+TEST_CASE(gets_all_back_from_threads_that_used_two_arenas_and_ended)
 {
     uint64_t mixups = 0;
     errand_t errand = {{make_arena(2 * MIB), make_arena(2 * MIB)}, NULL, &mixups, NULL};
@@ -388,7 +388,7 @@ static void *take_on_the_thread(void *argument)
 }
 
 /* RMM's PerThreadToStreamDealloc. */
-static void frees_a_threads_block_on_a_stream(void **state)
+TEST_CASE(frees_a_threads_block_on_a_stream)
 {
     errand_t errand = {.arenas = {make_arena(4 * MIB)}};
     rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
@@ -424,7 +424,7 @@ static void *allocate_through_every_rung(void *argument)
     return NULL;
 }
 
-static void keeps_another_threads_capture_whole_in_every_mode(void **state)
+TEST_CASE(keeps_another_threads_capture_whole_in_every_mode)
 {
     rmm_stream_t capturing = make_stream(RMM_STREAM_NON_BLOCKING);
     rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
@@ -495,7 +495,7 @@ static void keep_a_graphs_block(uint64_t seed, size_t bytes)
     rmm_resource_release(arena);
 }
 
-static void gives_nobody_else_what_a_graph_uses(void **state)
+TEST_CASE(gives_nobody_else_what_a_graph_uses)
 {
     for (uint64_t seed = 1; seed <= 20; seed++) {
         keep_a_graphs_block(seed, 100 * KIB);
@@ -504,7 +504,7 @@ static void gives_nobody_else_what_a_graph_uses(void **state)
 }
 
 /* What is left of a superblock that a capture borrowed is for everybody. */
-static void keeps_no_more_for_a_graph_than_it_uses(void **state)
+TEST_CASE(keeps_no_more_for_a_graph_than_it_uses)
 {
     rmm_resource_t *arena = make_arena(4 * MIB);
     rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
@@ -515,30 +515,4 @@ static void keeps_no_more_for_a_graph_than_it_uses(void **state)
     assert_cuda(rmm_sim_graph_destroy(graph));
     assert_cuda(sim_driver()->stream_destroy(stream));
     rmm_resource_release(arena);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(never_reuses_before_its_order_under_200_seeds),
-        cmocka_unit_test(catches_an_arena_that_takes_every_event_for_finished),
-        cmocka_unit_test(catches_an_arena_that_does_not_wait_for_events),
-        cmocka_unit_test(catches_an_arena_that_does_not_wait_for_the_device),
-        cmocka_unit_test(gives_nothing_away_after_a_wait_that_failed),
-        cmocka_unit_test(a_stream_has_small_blocks_of_a_large_one_that_it_freed),
-        cmocka_unit_test(serves_a_stream_from_a_granule_that_another_one_uses),
-        cmocka_unit_test(orders_a_large_block_behind_its_last_stream),
-        cmocka_unit_test(keeps_the_order_of_the_stream_that_frees),
-        cmocka_unit_test(does_not_take_a_stream_for_another_with_its_handle),
-        cmocka_unit_test(does_not_grow_with_the_number_of_streams_that_were),
-        cmocka_unit_test(waits_for_a_stream_of_another_device_before_reuse),
-        cmocka_unit_test(lends_nobody_what_another_device_may_still_use),
-        cmocka_unit_test(gets_all_back_from_threads_that_used_two_arenas_and_ended),
-        cmocka_unit_test(frees_a_threads_block_on_a_stream),
-        cmocka_unit_test(keeps_another_threads_capture_whole_in_every_mode),
-        cmocka_unit_test(gives_nobody_else_what_a_graph_uses),
-        cmocka_unit_test(keeps_no_more_for_a_graph_than_it_uses),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

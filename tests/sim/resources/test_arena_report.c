@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static void says_all_when_it_finds_no_room(void **state)
+ARENA_CASE(says_all_when_it_finds_no_room)
 {
     rmm_resource_t *arena = make_arena(4 * MIB);
     void *block = take(arena, 3 * MIB, NULL);
@@ -28,7 +28,7 @@ static void says_all_when_it_finds_no_room(void **state)
 }
 
 /* RMM prints NaN. */
-static void tells_a_fragmentation_when_nothing_is_free(void **state)
+ARENA_CASE(tells_a_fragmentation_when_nothing_is_free)
 {
     rmm_resource_t *arena = make_arena(4 * MIB);
     void *block = take(arena, 4 * MIB, NULL);
@@ -86,7 +86,7 @@ static void read_file(const char *path, char *text, size_t bytes)
 }
 
 /* Resource: DumpLogOnFailure. */
-static void dumps_on_failure_to_the_default_file(void **state)
+ARENA_CASE(dumps_on_failure_to_the_default_file)
 {
     static const char *const lines[] = {
         "arena 'dumping' (",        "\nrequested bytes: 8388608\n",
@@ -108,7 +108,7 @@ static void dumps_on_failure_to_the_default_file(void **state)
     rmm_resource_release(arena);
 }
 
-static void replaces_the_dump_at_each_failure(void **state)
+ARENA_CASE(replaces_the_dump_at_each_failure)
 {
     rmm_resource_t *arena = make_dumping("here.log");
     void *block = take(arena, 60 * KIB, NULL);
@@ -129,7 +129,7 @@ static void replaces_the_dump_at_each_failure(void **state)
     rmm_resource_release(arena);
 }
 
-static void answers_alike_when_the_dump_cannot_be_written(void **state)
+ARENA_CASE(answers_alike_when_the_dump_cannot_be_written)
 {
     static const char *const paths[] = {"missing/dump.log", ".", "pipe", "/dev/full"};
     folder_t folder;
@@ -148,7 +148,7 @@ static void answers_alike_when_the_dump_cannot_be_written(void **state)
     folder_leave(&folder);
 }
 
-static void writes_no_dump_by_default(void **state)
+ARENA_CASE(writes_no_dump_by_default)
 {
     rmm_resource_t *arena = make_arena(MIB);
     folder_t folder;
@@ -158,18 +158,4 @@ static void writes_no_dump_by_default(void **state)
     assert_int_equal(access("rmm_arena_memory_dump.log", F_OK), -1);
     folder_leave(&folder); /* is empty */
     rmm_resource_release(arena);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        ARENA_CASE(says_all_when_it_finds_no_room),
-        ARENA_CASE(tells_a_fragmentation_when_nothing_is_free),
-        ARENA_CASE(dumps_on_failure_to_the_default_file),
-        ARENA_CASE(replaces_the_dump_at_each_failure),
-        ARENA_CASE(answers_alike_when_the_dump_cannot_be_written),
-        ARENA_CASE(writes_no_dump_by_default),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

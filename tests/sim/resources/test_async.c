@@ -76,7 +76,7 @@ static void end(rmm_resource_t *mr)
 /* --- async: what it is made of ------------------------------------------------------ */
 
 /* [ExplicitInitialPoolSize] */
-static void an_initial_size_is_taken_at_creation(void **state)
+TEST_CASE(an_initial_size_is_taken_at_creation)
 {
     rmm_async_options_t options = RMM_ASYNC_OPTIONS_INIT;
     rmm_resource_t *mr;
@@ -90,7 +90,7 @@ static void an_initial_size_is_taken_at_creation(void **state)
     end(mr);
 }
 
-static void takes_nothing_up_front_by_default(void **state)
+TEST_CASE(takes_nothing_up_front_by_default)
 {
     rmm_resource_t *mr = make_async();
 
@@ -100,7 +100,7 @@ static void takes_nothing_up_front_by_default(void **state)
 }
 
 /* [DefaultReleaseThresholdIsUint64Max] */
-static void the_default_release_threshold_keeps_all(void **state)
+TEST_CASE(the_default_release_threshold_keeps_all)
 {
     rmm_resource_t *mr = make_async();
 
@@ -112,7 +112,7 @@ static void the_default_release_threshold_keeps_all(void **state)
 }
 
 /* [ExplicitReleaseThreshold, ExplicitReleaseThresholdIsApplied] */
-static void an_explicit_release_threshold_is_applied(void **state)
+TEST_CASE(an_explicit_release_threshold_is_applied)
 {
     rmm_async_options_t options = RMM_ASYNC_OPTIONS_INIT;
     rmm_resource_t *mr;
@@ -126,7 +126,7 @@ static void an_explicit_release_threshold_is_applied(void **state)
     end(mr);
 }
 
-static void a_threshold_of_0_is_asked_for_by_name(void **state)
+TEST_CASE(a_threshold_of_0_is_asked_for_by_name)
 {
     rmm_async_options_t options = RMM_ASYNC_OPTIONS_INIT;
     rmm_resource_t *mr;
@@ -138,7 +138,7 @@ static void a_threshold_of_0_is_asked_for_by_name(void **state)
 }
 
 /* [DifferentPoolsUnequal] */
-static void different_pools_are_unequal(void **state)
+TEST_CASE(different_pools_are_unequal)
 {
     rmm_resource_t *first = make_async();
     rmm_resource_t *second = make_async();
@@ -151,7 +151,7 @@ static void different_pools_are_unequal(void **state)
 }
 
 /* [FabricHandlesSupport] */
-static void handle_types_are_those_of_the_device(void **state)
+TEST_CASE(handle_types_are_those_of_the_device)
 {
     rmm_async_options_t options = RMM_ASYNC_OPTIONS_INIT;
     rmm_resource_t *mr = NULL;
@@ -167,7 +167,7 @@ static void handle_types_are_those_of_the_device(void **state)
     end(mr);
 }
 
-static void refuses_options_that_make_no_sense(void **state)
+TEST_CASE(refuses_options_that_make_no_sense)
 {
     const size_t whole = sizeof(rmm_async_options_t);
     const rmm_async_options_t senseless[] = {
@@ -186,7 +186,7 @@ static void refuses_options_that_make_no_sense(void **state)
     assert_null(mr);
 }
 
-static void an_initial_size_beyond_the_device_leaves_nothing_behind(void **state)
+TEST_CASE(an_initial_size_beyond_the_device_leaves_nothing_behind)
 {
     rmm_async_options_t options = RMM_ASYNC_OPTIONS_INIT;
     const uint64_t sizes[] = {1024 * GIB, PTRDIFF_MAX, UINT64_MAX};
@@ -229,7 +229,7 @@ static void assert_nothing_is_left(void)
 }
 
 /* Each call but those that give back fails in turn, and each request for host memory. */
-static void a_creation_that_fails_leaves_nothing_behind(void **state)
+TEST_CASE(a_creation_that_fails_leaves_nothing_behind)
 {
     static const char *const calls[] = {
         "device_get",     "device_attribute",      "capture_mode_exchange",
@@ -256,7 +256,7 @@ static void a_creation_that_fails_leaves_nothing_behind(void **state)
 
 /* --- async: blocks ------------------------------------------------------------------ */
 
-static void tells_memory_from_other_failures(void **state)
+TEST_CASE(tells_memory_from_other_failures)
 {
     rmm_resource_t *mr = make_async();
     void *ptr = NULL;
@@ -275,7 +275,7 @@ static void tells_memory_from_other_failures(void **state)
     end(mr);
 }
 
-static void refuses_frees_that_cannot_be_right(void **state)
+TEST_CASE(refuses_frees_that_cannot_be_right)
 {
     rmm_resource_t *mr = make_async();
     rmm_resource_t *other = make_async();
@@ -292,7 +292,7 @@ static void refuses_frees_that_cannot_be_right(void **state)
     end(mr);
 }
 
-static void a_block_of_no_bytes_costs_nothing(void **state)
+TEST_CASE(a_block_of_no_bytes_costs_nothing)
 {
     rmm_resource_t *mr = make_async();
     void *ptr = &ptr;
@@ -309,7 +309,7 @@ static void a_block_of_no_bytes_costs_nothing(void **state)
 
 /* On a stream of the program's own: one call to take, one to give back, and around each
  * the thread's capture mode. */
-static void asks_the_driver_for_no_more_than_it_must(void **state)
+TEST_CASE(asks_the_driver_for_no_more_than_it_must)
 {
     static const char *const others =
         "device_get:1,device_set:1,stream_key:1,"
@@ -329,7 +329,7 @@ static void asks_the_driver_for_no_more_than_it_must(void **state)
 }
 
 /* NULL names the default stream of the resource's device, whatever device is current. */
-static void the_default_stream_is_that_of_its_device(void **state)
+TEST_CASE(the_default_stream_is_that_of_its_device)
 {
     rmm_resource_t *mr = make_async();
     uint64_t mixups = 0;
@@ -351,7 +351,7 @@ static void the_default_stream_is_that_of_its_device(void **state)
     end(mr);
 }
 
-static void a_stream_of_another_device_may_be_used(void **state)
+TEST_CASE(a_stream_of_another_device_may_be_used)
 {
     rmm_resource_t *mr = make_async();
     rmm_stream_t foreign;
@@ -373,7 +373,7 @@ static void a_stream_of_another_device_may_be_used(void **state)
     end(mr);
 }
 
-static void the_synchronous_twins_synchronise(void **state)
+TEST_CASE(the_synchronous_twins_synchronise)
 {
     rmm_resource_t *mr = make_async();
     rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
@@ -421,19 +421,19 @@ static void end_amid_work(bool is_freed)
     assert_cuda(sim_driver()->stream_destroy(stream));
 }
 
-static void the_last_release_frees_live_blocks(void **state)
+TEST_CASE(the_last_release_frees_live_blocks)
 {
     end_amid_work(false);
 }
 
-static void work_that_is_queued_outlives_the_resource(void **state)
+TEST_CASE(work_that_is_queued_outlives_the_resource)
 {
     end_amid_work(true);
 }
 
 /* --- figures ------------------------------------------------------------------------ */
 
-static void trim_gives_back_what_is_not_in_use(void **state)
+TEST_CASE(trim_gives_back_what_is_not_in_use)
 {
     rmm_resource_t *mr = make_async();
     rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
@@ -453,7 +453,7 @@ static void trim_gives_back_what_is_not_in_use(void **state)
     end(mr);
 }
 
-static void the_accounting_knows_what_the_pool_holds(void **state)
+TEST_CASE(the_accounting_knows_what_the_pool_holds)
 {
     rmm_resource_t *mr = make_async();
     void *blocks[100];
@@ -472,7 +472,7 @@ static void the_accounting_knows_what_the_pool_holds(void **state)
     end(mr);
 }
 
-static void two_resources_over_one_pool_count_it_once(void **state)
+TEST_CASE(two_resources_over_one_pool_count_it_once)
 {
     rmm_resource_t *async = make_async();
     rmm_resource_t *view = make_view(handle_of(async));
@@ -491,7 +491,7 @@ static void two_resources_over_one_pool_count_it_once(void **state)
     end(async);
 }
 
-static void a_pool_on_an_async_resource_works(void **state)
+TEST_CASE(a_pool_on_an_async_resource_works)
 {
     rmm_resource_t *async = make_async();
     rmm_resource_t *pool;
@@ -521,7 +521,7 @@ static uint64_t used_of(rmm_driver_mempool_t pool)
 }
 
 /* [UsePool] */
-static void a_view_uses_the_pool_that_it_is_given(void **state)
+TEST_CASE(a_view_uses_the_pool_that_it_is_given)
 {
     rmm_driver_mempool_t pool = native_pool();
     rmm_resource_t *view = make_view(pool);
@@ -540,7 +540,7 @@ static void a_view_uses_the_pool_that_it_is_given(void **state)
 }
 
 /* [NotTakingOwnershipOfPool] */
-static void a_view_does_not_own_its_pool(void **state)
+TEST_CASE(a_view_does_not_own_its_pool)
 {
     rmm_driver_mempool_t pool = native_pool();
     rmm_resource_t *view = make_view(pool);
@@ -558,7 +558,7 @@ static void a_view_does_not_own_its_pool(void **state)
 }
 
 /* [ThrowIfNullptrPool] */
-static void a_view_of_no_pool_is_refused(void **state)
+TEST_CASE(a_view_of_no_pool_is_refused)
 {
     uint64_t violations = rmm_sim_violations();
     rmm_resource_t *view = NULL;
@@ -569,7 +569,7 @@ static void a_view_of_no_pool_is_refused(void **state)
     assert_null(view);
 }
 
-static void views_of_one_pool_are_equal(void **state)
+TEST_CASE(views_of_one_pool_are_equal)
 {
     rmm_driver_mempool_t pools[] = {native_pool(), native_pool()};
     rmm_resource_t *first = make_view(pools[0]);
@@ -589,7 +589,7 @@ static void views_of_one_pool_are_equal(void **state)
     assert_int_equal(rmm_sim_allocated_bytes(0), 0);
 }
 
-static void a_view_keeps_the_pool_of_an_async_resource(void **state)
+TEST_CASE(a_view_keeps_the_pool_of_an_async_resource)
 {
     rmm_resource_t *async = make_async();
     rmm_resource_t *view = make_view(handle_of(async));
@@ -600,7 +600,7 @@ static void a_view_keeps_the_pool_of_an_async_resource(void **state)
     end(view);
 }
 
-static void a_view_belongs_to_the_device_of_its_pool(void **state)
+TEST_CASE(a_view_belongs_to_the_device_of_its_pool)
 {
     rmm_resource_t *async = make_async();
     rmm_resource_t *view;
@@ -615,7 +615,7 @@ static void a_view_belongs_to_the_device_of_its_pool(void **state)
     end(view);
 }
 
-static void only_these_have_a_pool_handle(void **state)
+TEST_CASE(only_these_have_a_pool_handle)
 {
     rmm_resource_t *cuda = make_cuda();
 
@@ -628,7 +628,7 @@ static void only_these_have_a_pool_handle(void **state)
 
 /* [BasicAllocateDeallocate, AllocatedPointerIsManaged, ...AccessibleFromHost,
  * MultipleAllocationsAreManaged] */
-static void managed_blocks_are_the_hosts_too(void **state)
+TEST_CASE(managed_blocks_are_the_hosts_too)
 {
     rmm_resource_t *mr = make_managed();
     unsigned char *blocks[5];
@@ -650,7 +650,7 @@ static void managed_blocks_are_the_hosts_too(void **state)
 }
 
 /* [EqualityWithSamePool] */
-static void two_managed_ones_of_a_device_are_equal(void **state)
+TEST_CASE(two_managed_ones_of_a_device_are_equal)
 {
     rmm_resource_t *first = make_managed();
     rmm_resource_t *second = make_managed();
@@ -667,7 +667,7 @@ static void two_managed_ones_of_a_device_are_equal(void **state)
     end(second);
 }
 
-static void the_managed_pool_keeps_what_is_freed(void **state)
+TEST_CASE(the_managed_pool_keeps_what_is_freed)
 {
     rmm_resource_t *mr = make_managed();
     rmm_driver_mempool_t pool = handle_of(mr);
@@ -685,7 +685,8 @@ static void the_managed_pool_keeps_what_is_freed(void **state)
     end(mr);
 }
 
-static void an_unknown_pool_is_refused(void **state)
+/* The last case, because it is a violation. */
+TEST_CASE(an_unknown_pool_is_refused)
 {
     rmm_driver_mempool_t pool = native_pool();
     rmm_resource_t *view = NULL;
@@ -695,46 +696,4 @@ static void an_unknown_pool_is_refused(void **state)
         rmm_async_view_resource_create(pool, &view), RMM_ERR_INVALID_ARGUMENT);
     assert_non_null(strstr(rmm_last_error_message(), "not a memory pool"));
     assert_null(view);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_initial_size_is_taken_at_creation),
-        cmocka_unit_test(takes_nothing_up_front_by_default),
-        cmocka_unit_test(the_default_release_threshold_keeps_all),
-        cmocka_unit_test(an_explicit_release_threshold_is_applied),
-        cmocka_unit_test(a_threshold_of_0_is_asked_for_by_name),
-        cmocka_unit_test(different_pools_are_unequal),
-        cmocka_unit_test(handle_types_are_those_of_the_device),
-        cmocka_unit_test(refuses_options_that_make_no_sense),
-        cmocka_unit_test(an_initial_size_beyond_the_device_leaves_nothing_behind),
-        cmocka_unit_test(a_creation_that_fails_leaves_nothing_behind),
-        cmocka_unit_test(tells_memory_from_other_failures),
-        cmocka_unit_test(refuses_frees_that_cannot_be_right),
-        cmocka_unit_test(a_block_of_no_bytes_costs_nothing),
-        cmocka_unit_test(asks_the_driver_for_no_more_than_it_must),
-        cmocka_unit_test(the_default_stream_is_that_of_its_device),
-        cmocka_unit_test(a_stream_of_another_device_may_be_used),
-        cmocka_unit_test(the_synchronous_twins_synchronise),
-        cmocka_unit_test(the_last_release_frees_live_blocks),
-        cmocka_unit_test(work_that_is_queued_outlives_the_resource),
-        cmocka_unit_test(trim_gives_back_what_is_not_in_use),
-        cmocka_unit_test(the_accounting_knows_what_the_pool_holds),
-        cmocka_unit_test(two_resources_over_one_pool_count_it_once),
-        cmocka_unit_test(a_pool_on_an_async_resource_works),
-        cmocka_unit_test(a_view_uses_the_pool_that_it_is_given),
-        cmocka_unit_test(a_view_does_not_own_its_pool),
-        cmocka_unit_test(a_view_of_no_pool_is_refused),
-        cmocka_unit_test(views_of_one_pool_are_equal),
-        cmocka_unit_test(a_view_keeps_the_pool_of_an_async_resource),
-        cmocka_unit_test(a_view_belongs_to_the_device_of_its_pool),
-        cmocka_unit_test(only_these_have_a_pool_handle),
-        cmocka_unit_test(managed_blocks_are_the_hosts_too),
-        cmocka_unit_test(two_managed_ones_of_a_device_are_equal),
-        cmocka_unit_test(the_managed_pool_keeps_what_is_freed),
-        cmocka_unit_test(an_unknown_pool_is_refused), /* a violation: the last */
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -137,13 +137,13 @@ static uint64_t run_seeds(create_fn create, const rmm_driver_t *broken)
     return mixups;
 }
 
-static void async_keeps_the_order_under_200_seeds(void **state)
+TEST_CASE(async_keeps_the_order_under_200_seeds)
 {
     assert_int_equal(run_seeds(create_async, NULL), 0);
     assert_int_equal(rmm_sim_violations(), 0);
 }
 
-static void async_managed_keeps_the_order_under_200_seeds(void **state)
+TEST_CASE(async_managed_keeps_the_order_under_200_seeds)
 {
     assert_int_equal(run_seeds(rmm_async_managed_resource_create, NULL), 0);
     assert_int_equal(rmm_sim_violations(), 0);
@@ -169,7 +169,7 @@ static void *use_it_all(void *argument)
     return NULL;
 }
 
-static void nothing_another_thread_does_ruins_a_capture(void **state)
+TEST_CASE(nothing_another_thread_does_ruins_a_capture)
 {
     rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
     journal_t journal = {.count = 0};
@@ -193,7 +193,7 @@ static void nothing_another_thread_does_ruins_a_capture(void **state)
 }
 
 /* Inside a capture the driver makes nodes of both, and the graph has memory of its own. */
-static void a_graph_has_memory_of_its_own(void **state)
+TEST_CASE(a_graph_has_memory_of_its_own)
 {
     rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
     rmm_sim_graph_t graph;
@@ -241,7 +241,7 @@ static int free_elsewhere(void *ptr, rmm_stream_t stream)
     return sim_driver()->mempool_free(ptr, elsewhere);
 }
 
-static void catches_allocations_on_another_stream(void **state)
+TEST_CASE(catches_allocations_on_another_stream)
 {
     rmm_driver_t broken = *sim_driver();
 
@@ -251,7 +251,7 @@ static void catches_allocations_on_another_stream(void **state)
     assert_cuda(sim_driver()->stream_destroy(elsewhere));
 }
 
-static void catches_frees_on_another_stream(void **state)
+TEST_CASE(catches_frees_on_another_stream)
 {
     rmm_driver_t broken = *sim_driver();
 
@@ -259,18 +259,4 @@ static void catches_frees_on_another_stream(void **state)
     elsewhere = make_stream(RMM_STREAM_NON_BLOCKING);
     assert_true(run_seeds(create_async, &broken) > 0);
     assert_cuda(sim_driver()->stream_destroy(elsewhere));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(async_keeps_the_order_under_200_seeds),
-        cmocka_unit_test(async_managed_keeps_the_order_under_200_seeds),
-        cmocka_unit_test(nothing_another_thread_does_ruins_a_capture),
-        cmocka_unit_test(a_graph_has_memory_of_its_own),
-        cmocka_unit_test(catches_allocations_on_another_stream),
-        cmocka_unit_test(catches_frees_on_another_stream),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -62,21 +62,21 @@ static rmm_status_t create_headroom(rmm_resource_t **out)
     return rmm_sam_headroom_resource_create(NULL, out);
 }
 
-static void virtual_pools_are_refused_where_nothing_can_be_mapped(void **state)
+TEST_CASE(virtual_pools_are_refused_where_nothing_can_be_mapped)
 {
     refuses(
         "virtual_memory=0", create_virtual_pool,
         "CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED is 0");
 }
 
-static void managed_memory_is_refused_where_there_is_none(void **state)
+TEST_CASE(managed_memory_is_refused_where_there_is_none)
 {
     refuses(
         "managed_memory=0", rmm_managed_resource_create,
         "cudaDevAttrManagedMemory is 0");
 }
 
-static void managed_memory_is_refused_on_a_vgpu_that_only_promises_it(void **state)
+TEST_CASE(managed_memory_is_refused_on_a_vgpu_that_only_promises_it)
 {
     refuses("managed_alloc=0", rmm_managed_resource_create, "vGPU");
     refuses(
@@ -84,7 +84,7 @@ static void managed_memory_is_refused_on_a_vgpu_that_only_promises_it(void **sta
         "cudaDevAttrManagedMemory is 1");
 }
 
-static void async_memory_is_refused_without_memory_pools(void **state)
+TEST_CASE(async_memory_is_refused_without_memory_pools)
 {
     static const char *const named = "cudaDevAttrMemoryPoolsSupported is 0";
 
@@ -96,7 +96,7 @@ static void async_memory_is_refused_without_memory_pools(void **state)
         "cudaDevAttrMemoryPoolSupportedHandleTypes is 0x0");
 }
 
-static void managed_pools_are_refused_where_the_host_must_not_touch(void **state)
+TEST_CASE(managed_pools_are_refused_where_the_host_must_not_touch)
 {
     refuses(
         "concurrent_managed_access=0", rmm_async_managed_resource_create,
@@ -105,7 +105,7 @@ static void managed_pools_are_refused_where_the_host_must_not_touch(void **state
 }
 
 /* RMM's system case ThrowIfNotSupported. */
-static void system_memory_is_refused_where_the_device_cannot_read_it(void **state)
+TEST_CASE(system_memory_is_refused_where_the_device_cannot_read_it)
 {
     static const char *const named = "cudaDevAttrPageableMemoryAccess is 0";
 
@@ -142,7 +142,7 @@ static void compare_with_creators(child_t *self, void *argument)
     CHECK(rmm_sim_violations() == 0);
 }
 
-static void a_device_reports_what_it_supports(void **state)
+TEST_CASE(a_device_reports_what_it_supports)
 {
     char lacking[][40] = {
         "",
@@ -172,7 +172,7 @@ static void fill_the_device(child_t *self, void *argument)
     rmm_resource_release(cuda);
 }
 
-static void a_full_device_has_managed_memory_all_the_same(void **state)
+TEST_CASE(a_full_device_has_managed_memory_all_the_same)
 {
     child_run(fill_the_device, NULL);
 }
@@ -186,28 +186,11 @@ static void refuse_the_call(child_t *self, void *argument)
     CHECK(ptr == NULL);
 }
 
-static void cuda_malloc_managed_fails_without_managed_memory(void **state)
+TEST_CASE(cuda_malloc_managed_fails_without_managed_memory)
 {
     char none[] = "managed_memory=0";
     char vgpu[] = "managed_alloc=0";
 
     child_run(refuse_the_call, none);
     child_run(refuse_the_call, vgpu);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(managed_memory_is_refused_where_there_is_none),
-        cmocka_unit_test(virtual_pools_are_refused_where_nothing_can_be_mapped),
-        cmocka_unit_test(managed_memory_is_refused_on_a_vgpu_that_only_promises_it),
-        cmocka_unit_test(async_memory_is_refused_without_memory_pools),
-        cmocka_unit_test(managed_pools_are_refused_where_the_host_must_not_touch),
-        cmocka_unit_test(system_memory_is_refused_where_the_device_cannot_read_it),
-        cmocka_unit_test(a_device_reports_what_it_supports),
-        cmocka_unit_test(a_full_device_has_managed_memory_all_the_same),
-        cmocka_unit_test(cuda_malloc_managed_fails_without_managed_memory),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,7 +17,7 @@ static rmm_resource_t *make(create_fn create)
     return mr;
 }
 
-static void pinned_memory_is_the_hosts_and_calls_its_device(void **state)
+TEST_CASE(pinned_memory_is_the_hosts_and_calls_its_device)
 {
     rmm_resource_t *pinned = make(rmm_pinned_resource_create);
     void *ptr = take(pinned, 1000, NULL);
@@ -33,7 +33,7 @@ static void pinned_memory_is_the_hosts_and_calls_its_device(void **state)
     assert_int_equal(rmm_sim_violations(), 0);
 }
 
-static void managed_memory_is_the_devices(void **state)
+TEST_CASE(managed_memory_is_the_devices)
 {
     rmm_resource_t *managed = make(rmm_managed_resource_create);
     void *ptr = take(managed, 1000, NULL);
@@ -48,7 +48,7 @@ static void managed_memory_is_the_devices(void **state)
 }
 
 /* The first one asks the driver for memory, to see whether it gets any. */
-static void managed_memory_can_be_made_while_a_capture_is_under_way(void **state)
+TEST_CASE(managed_memory_can_be_made_while_a_capture_is_under_way)
 {
     rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
     journal_t journal = {.count = 0};
@@ -63,7 +63,7 @@ static void managed_memory_can_be_made_while_a_capture_is_under_way(void **state
     assert_int_equal(rmm_sim_allocated_bytes(0), 0);
 }
 
-static void are_shared_by_all_who_create_one(void **state)
+TEST_CASE(are_shared_by_all_who_create_one)
 {
     const create_fn creators[] = {
         rmm_pinned_resource_create, rmm_managed_resource_create,
@@ -80,7 +80,7 @@ static void are_shared_by_all_who_create_one(void **state)
     }
 }
 
-static void tells_which_call_failed_and_why(void **state)
+TEST_CASE(tells_which_call_failed_and_why)
 {
     rmm_resource_t *pinned = make(rmm_pinned_resource_create);
     void *ptr = NULL;
@@ -100,7 +100,7 @@ static void tells_which_call_failed_and_why(void **state)
 }
 
 /* An older program has a shorter struct. */
-static void tells_no_more_figures_than_there_is_room_for(void **state)
+TEST_CASE(tells_no_more_figures_than_there_is_room_for)
 {
     rmm_resource_t *pinned = make(rmm_pinned_resource_create);
     void *ptr = take(pinned, 1000, NULL);
@@ -116,7 +116,7 @@ static void tells_no_more_figures_than_there_is_room_for(void **state)
 }
 
 /* Freed on a stream of another device, by work of that device which has not run. */
-static void a_free_waits_for_the_work_of_another_device(void **state)
+TEST_CASE(a_free_waits_for_the_work_of_another_device)
 {
     const create_fn kinds[] = {rmm_pinned_resource_create, rmm_managed_resource_create};
     enum { BYTES = 4096 };
@@ -148,7 +148,7 @@ static void a_free_waits_for_the_work_of_another_device(void **state)
     assert_int_equal(rmm_sim_violations(), 0);
 }
 
-static void a_pool_on_pinned_memory_counts_as_the_hosts(void **state)
+TEST_CASE(a_pool_on_pinned_memory_counts_as_the_hosts)
 {
     rmm_resource_t *pinned = make(rmm_pinned_resource_create);
     rmm_resource_t *pool;
@@ -161,7 +161,7 @@ static void a_pool_on_pinned_memory_counts_as_the_hosts(void **state)
     assert_int_equal(rmm_sim_allocated_bytes(0), 0);
 }
 
-static void a_pool_on_managed_memory_works(void **state)
+TEST_CASE(a_pool_on_managed_memory_works)
 {
     rmm_resource_t *managed = make(rmm_managed_resource_create);
     rmm_resource_t *pool;
@@ -173,7 +173,7 @@ static void a_pool_on_managed_memory_works(void **state)
     assert_int_equal(rmm_sim_allocated_bytes(0), 0);
 }
 
-static void the_simulated_driver_notices_wrong_frees_of_pinned_memory(void **state)
+TEST_CASE(the_simulated_driver_notices_wrong_frees_of_pinned_memory)
 {
     uint64_t before = rmm_sim_violations();
     void *ptr;
@@ -182,22 +182,4 @@ static void the_simulated_driver_notices_wrong_frees_of_pinned_memory(void **sta
     assert_cuda(sim_driver()->host_free(ptr));
     assert_int_equal(sim_driver()->host_free(ptr), RMM_DRIVER_INVALID_VALUE);
     assert_int_equal(rmm_sim_violations(), before + 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pinned_memory_is_the_hosts_and_calls_its_device),
-        cmocka_unit_test(managed_memory_is_the_devices),
-        cmocka_unit_test(managed_memory_can_be_made_while_a_capture_is_under_way),
-        cmocka_unit_test(are_shared_by_all_who_create_one),
-        cmocka_unit_test(tells_which_call_failed_and_why),
-        cmocka_unit_test(tells_no_more_figures_than_there_is_room_for),
-        cmocka_unit_test(a_free_waits_for_the_work_of_another_device),
-        cmocka_unit_test(a_pool_on_pinned_memory_counts_as_the_hosts),
-        cmocka_unit_test(a_pool_on_managed_memory_works),
-        cmocka_unit_test(the_simulated_driver_notices_wrong_frees_of_pinned_memory),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

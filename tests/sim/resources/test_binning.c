@@ -45,7 +45,7 @@ static uint64_t place_live(void)
     return rmm_live_count(sums.total_count, sums.freed_count);
 }
 
-static void uses_the_smallest_bin_that_is_large_enough(void **state)
+TEST_CASE(uses_the_smallest_bin_that_is_large_enough)
 {
     rmm_resource_t *mr = make_binning(0, 0);
     rmm_resource_t *small = make_pool(0, 0);
@@ -75,7 +75,7 @@ static void uses_the_smallest_bin_that_is_large_enough(void **state)
     end(mr);
 }
 
-static void gives_a_block_back_to_where_it_came_from(void **state)
+TEST_CASE(gives_a_block_back_to_where_it_came_from)
 {
     rmm_resource_t *mr = make_binning(0, 0);
     rmm_resource_t *late = make_pool(0, 0);
@@ -91,7 +91,7 @@ static void gives_a_block_back_to_where_it_came_from(void **state)
     end(mr);
 }
 
-static void asks_one_resource_for_all_requests_of_no_bytes(void **state)
+TEST_CASE(asks_one_resource_for_all_requests_of_no_bytes)
 {
     rmm_resource_t *mr = make_binning(0, 0);
     rmm_resource_t *first = make_pool(0, 0);
@@ -115,7 +115,7 @@ static void asks_one_resource_for_all_requests_of_no_bytes(void **state)
     rmm_resource_release(smaller);
 }
 
-static void makes_bins_of_a_range_of_powers(void **state)
+TEST_CASE(makes_bins_of_a_range_of_powers)
 {
     rmm_resource_t *mr = make_binning(18, 31);
     void *ptr;
@@ -135,7 +135,7 @@ static void makes_bins_of_a_range_of_powers(void **state)
     end(mr);
 }
 
-static void refuses_exponents_out_of_range(void **state)
+TEST_CASE(refuses_exponents_out_of_range)
 {
     const uint32_t wrong[][2] = {{7, 20}, {20, 19}, {18, 32}, {18, UINT32_MAX}, {9, 0}};
     rmm_resource_t *cuda = make_cuda();
@@ -153,7 +153,7 @@ static void refuses_exponents_out_of_range(void **state)
     rmm_resource_release(cuda);
 }
 
-static void refuses_bins_that_cannot_be(void **state)
+TEST_CASE(refuses_bins_that_cannot_be)
 {
     rmm_resource_t *mr = make_binning(10, 11);
     rmm_resource_t *host, *above;
@@ -186,7 +186,7 @@ static void refuses_bins_that_cannot_be(void **state)
     end(mr);
 }
 
-static void takes_a_pool_for_a_bin_of_any_size(void **state)
+TEST_CASE(takes_a_pool_for_a_bin_of_any_size)
 {
     const size_t sizes[] = {(size_t)1 << 31, (size_t)1 << 32, (size_t)1 << 40};
     rmm_resource_t *mr = make_binning(10, 11);
@@ -205,7 +205,7 @@ static void takes_a_pool_for_a_bin_of_any_size(void **state)
     end(mr);
 }
 
-static void leaves_an_existing_bin_as_it_is(void **state)
+TEST_CASE(leaves_an_existing_bin_as_it_is)
 {
     rmm_resource_t *mr = make_binning(0, 0);
     rmm_resource_t *first = make_pool(0, 0);
@@ -226,7 +226,7 @@ static void leaves_an_existing_bin_as_it_is(void **state)
     end(mr);
 }
 
-static void forgets_a_block_that_was_freed_at_its_bin(void **state)
+TEST_CASE(forgets_a_block_that_was_freed_at_its_bin)
 {
     rmm_resource_t *mr = make_binning(0, 0);
     rmm_resource_t *bin = make_pool(0, 0);
@@ -245,7 +245,7 @@ static void forgets_a_block_that_was_freed_at_its_bin(void **state)
     end(mr);
 }
 
-static void frees_what_is_out_at_its_end(void **state)
+TEST_CASE(frees_what_is_out_at_its_end)
 {
     uint64_t before = location_bytes();
     rmm_resource_t *mr = make_binning(10, 12);
@@ -257,7 +257,7 @@ static void frees_what_is_out_at_its_end(void **state)
 }
 
 /* An adaptor passes them on, so that it, not the binning resource, is asked for them. */
-static void forgets_allocations_of_no_bytes_made_through_an_adaptor(void **state)
+TEST_CASE(forgets_allocations_of_no_bytes_made_through_an_adaptor)
 {
     rmm_resource_t *mr = make_binning(10, 12);
     rmm_resource_t *adaptor;
@@ -275,7 +275,7 @@ static void forgets_allocations_of_no_bytes_made_through_an_adaptor(void **state
     assert_int_equal(place_live(), before);
 }
 
-static void survives_every_failing_request(void **state)
+TEST_CASE(survives_every_failing_request)
 {
     bool struck = true;
 
@@ -334,7 +334,7 @@ static void *add_all_bins(void *argument)
     return (void *)failures;
 }
 
-static void takes_the_same_bins_from_threads_at_once(void **state)
+TEST_CASE(takes_the_same_bins_from_threads_at_once)
 {
     rmm_resource_t *mr = make_binning(0, 0);
     pthread_t threads[THREADS];
@@ -356,7 +356,7 @@ static void takes_the_same_bins_from_threads_at_once(void **state)
     end(mr);
 }
 
-static void takes_bins_while_others_allocate(void **state)
+TEST_CASE(takes_bins_while_others_allocate)
 {
     rmm_resource_t *mr = make_binning(0, 0);
     pthread_t threads[THREADS];
@@ -396,7 +396,7 @@ static void add_bin(rmm_resource_t *mr, uint64_t bytes, rmm_resource_t *bin)
     rmm_resource_release(bin);
 }
 
-static void a_bin_that_is_there_already_is_given_back(void **state)
+TEST_CASE(a_bin_that_is_there_already_is_given_back)
 {
     rmm_resource_t *mr = make_binning(0, 0);
     rmm_resource_t *second;
@@ -416,7 +416,7 @@ static uint64_t held_by(const rmm_resource_t *bin)
 }
 
 /* Bins of one chunk each, and one that has nothing to trim. */
-static void trim_keeps_so_much_of_all_bins_together(void **state)
+TEST_CASE(trim_keeps_so_much_of_all_bins_together)
 {
     rmm_resource_t *mr = make_binning(0, 0);
     rmm_resource_t *bins[2];
@@ -436,7 +436,7 @@ static void trim_keeps_so_much_of_all_bins_together(void **state)
 }
 
 /* The bins' chunks count once, although the upstream holds them too. */
-static void trim_keeps_as_much_where_a_bin_is_the_upstream(void **state)
+TEST_CASE(trim_keeps_as_much_where_a_bin_is_the_upstream)
 {
     rmm_resource_t *mr = make_binning(0, 0);
     rmm_resource_t *bin = make_bin(mr, MIB, 4);
@@ -452,7 +452,7 @@ static void trim_keeps_as_much_where_a_bin_is_the_upstream(void **state)
     end(mr);
 }
 
-static void a_block_that_cannot_be_remembered_goes_back(void **state)
+TEST_CASE(a_block_that_cannot_be_remembered_goes_back)
 {
     rmm_resource_t *cuda = make_cuda();
     rmm_resource_t *mr = make_binning(0, 0);
@@ -478,34 +478,7 @@ static rmm_resource_t *make_without_bins(rmm_resource_t *upstream)
     return mr;
 }
 
-static void what_is_out_at_its_end_is_freed_behind_its_use(void **state)
+TEST_CASE(what_is_out_at_its_end_is_freed_behind_its_use)
 {
     assert_int_equal(mixups_of_an_end_amid_work(make_without_bins), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_bin_that_is_there_already_is_given_back),
-        cmocka_unit_test(trim_keeps_so_much_of_all_bins_together),
-        cmocka_unit_test(trim_keeps_as_much_where_a_bin_is_the_upstream),
-        cmocka_unit_test(a_block_that_cannot_be_remembered_goes_back),
-        cmocka_unit_test(what_is_out_at_its_end_is_freed_behind_its_use),
-        cmocka_unit_test(uses_the_smallest_bin_that_is_large_enough),
-        cmocka_unit_test(gives_a_block_back_to_where_it_came_from),
-        cmocka_unit_test(asks_one_resource_for_all_requests_of_no_bytes),
-        cmocka_unit_test(makes_bins_of_a_range_of_powers),
-        cmocka_unit_test(refuses_exponents_out_of_range),
-        cmocka_unit_test(refuses_bins_that_cannot_be),
-        cmocka_unit_test(takes_a_pool_for_a_bin_of_any_size),
-        cmocka_unit_test(leaves_an_existing_bin_as_it_is),
-        cmocka_unit_test(forgets_a_block_that_was_freed_at_its_bin),
-        cmocka_unit_test(frees_what_is_out_at_its_end),
-        cmocka_unit_test(forgets_allocations_of_no_bytes_made_through_an_adaptor),
-        cmocka_unit_test(survives_every_failing_request),
-        cmocka_unit_test(takes_the_same_bins_from_threads_at_once),
-        cmocka_unit_test(takes_bins_while_others_allocate),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -74,7 +74,7 @@ static uint64_t location_bytes(uint32_t location)
     return rmm__figure_get(&rmm__locations[location].current_bytes);
 }
 
-static void passes_the_request_to_the_functions(void **state)
+TEST_CASE(passes_the_request_to_the_functions)
 {
     program_t program = {0};
     rmm_resource_t *mr = make_callback(&program);
@@ -95,7 +95,7 @@ static void passes_the_request_to_the_functions(void **state)
     end(&program, mr);
 }
 
-static void counts_the_users_bytes_once(void **state)
+TEST_CASE(counts_the_users_bytes_once)
 {
     program_t program = {0};
     rmm_resource_t *mr = make_callback(&program);
@@ -131,7 +131,7 @@ static void driver_dealloc(void *ptr, size_t bytes, rmm_stream_t stream, void *p
     assert_cuda(sim_driver()->mem_free(ptr));
 }
 
-static void counts_what_it_holds_of_the_device_once(void **state)
+TEST_CASE(counts_what_it_holds_of_the_device_once)
 {
     rmm_callback_options_t options = RMM_CALLBACK_OPTIONS_INIT;
     program_t program = {0};
@@ -160,7 +160,7 @@ static void counts_what_it_holds_of_the_device_once(void **state)
     assert_int_equal(location_reserved(), before);
 }
 
-static void passes_on_neither_nothing_nor_too_much(void **state)
+TEST_CASE(passes_on_neither_nothing_nor_too_much)
 {
     program_t program = {0};
     rmm_resource_t *mr = make_callback(&program);
@@ -181,7 +181,7 @@ static uint64_t location_refused(void)
     return rmm__figure_get(&rmm__locations[0].oom_count);
 }
 
-static void passes_a_refusal_on_with_its_reason(void **state)
+TEST_CASE(passes_a_refusal_on_with_its_reason)
 {
     program_t program = {.answer = RMM_ERR_OUT_OF_MEMORY};
     rmm_resource_t *mr = make_callback(&program);
@@ -204,7 +204,7 @@ static void passes_a_refusal_on_with_its_reason(void **state)
     end(&program, mr);
 }
 
-static void refuses_what_is_no_proper_block(void **state)
+TEST_CASE(refuses_what_is_no_proper_block)
 {
     program_t program = {.offset = 8};
     rmm_resource_t *mr = make_callback(&program);
@@ -223,7 +223,7 @@ static void refuses_what_is_no_proper_block(void **state)
     end(&program, mr);
 }
 
-static void keeps_wrong_frees_from_the_program(void **state)
+TEST_CASE(keeps_wrong_frees_from_the_program)
 {
     program_t program = {0};
     rmm_resource_t *mr = make_callback(&program);
@@ -239,7 +239,7 @@ static void keeps_wrong_frees_from_the_program(void **state)
     end(&program, mr);
 }
 
-static void gives_back_at_its_end_what_is_out(void **state)
+TEST_CASE(gives_back_at_its_end_what_is_out)
 {
     program_t program = {0};
     rmm_resource_t *mr = make_callback(&program);
@@ -253,7 +253,7 @@ static void gives_back_at_its_end_what_is_out(void **state)
     end(&program, NULL);
 }
 
-static void a_pool_can_be_built_on_it(void **state)
+TEST_CASE(a_pool_can_be_built_on_it)
 {
     program_t program = {0};
     rmm_resource_t *mr = make_callback(&program);
@@ -281,7 +281,7 @@ static void late_dealloc(void *ptr, size_t bytes, rmm_stream_t stream, void *pay
 }
 
 /* A pool uses its chunks on any stream. */
-static void a_pool_waits_until_its_memory_is_ready(void **state)
+TEST_CASE(a_pool_waits_until_its_memory_is_ready)
 {
     rmm_callback_options_t options = RMM_CALLBACK_OPTIONS_INIT;
     journal_t journal = {.count = 0};
@@ -309,7 +309,7 @@ static void a_pool_waits_until_its_memory_is_ready(void **state)
     assert_cuda(rmm_sim_device_synchronize());
 }
 
-static void needs_both_functions(void **state)
+TEST_CASE(needs_both_functions)
 {
     rmm_callback_options_t options = RMM_CALLBACK_OPTIONS_INIT;
     rmm_resource_t *mr = NULL;
@@ -323,23 +323,4 @@ static void needs_both_functions(void **state)
     assert_int_equal(
         rmm_callback_resource_create(&options, &mr), RMM_ERR_INVALID_ARGUMENT);
     assert_null(mr);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(passes_the_request_to_the_functions),
-        cmocka_unit_test(counts_the_users_bytes_once),
-        cmocka_unit_test(counts_what_it_holds_of_the_device_once),
-        cmocka_unit_test(passes_on_neither_nothing_nor_too_much),
-        cmocka_unit_test(passes_a_refusal_on_with_its_reason),
-        cmocka_unit_test(refuses_what_is_no_proper_block),
-        cmocka_unit_test(keeps_wrong_frees_from_the_program),
-        cmocka_unit_test(gives_back_at_its_end_what_is_out),
-        cmocka_unit_test(a_pool_can_be_built_on_it),
-        cmocka_unit_test(a_pool_waits_until_its_memory_is_ready),
-        cmocka_unit_test(needs_both_functions),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,7 @@
  */
 #include "sim/pool/pool_harness.h"
 
-static void frees_through_any_instance_of_the_device(void **state)
+TEST_CASE(frees_through_any_instance_of_the_device)
 {
     rmm_resource_t *first = make_cuda();
     rmm_resource_t *second = make_cuda();
@@ -20,7 +20,7 @@ static void frees_through_any_instance_of_the_device(void **state)
 }
 
 /* The driver gives the address again; the program has not lost it to anybody. */
-static void forgets_a_block_that_the_program_freed_itself(void **state)
+TEST_CASE(forgets_a_block_that_the_program_freed_itself)
 {
     rmm_resource_t *mr = make_cuda();
     rmm_resource_t *pool;
@@ -44,7 +44,7 @@ static void forgets_a_block_that_the_program_freed_itself(void **state)
     assert_int_equal(rmm_sim_allocated_bytes(0), 0);
 }
 
-static void belongs_to_the_device_of_its_creation(void **state)
+TEST_CASE(belongs_to_the_device_of_its_creation)
 {
     rmm_resource_t *zero = make_cuda();
     rmm_resource_t *one;
@@ -78,7 +78,7 @@ static int capture_mode(void)
 }
 
 /* Nor after a call that fails on its way in. */
-static void leaves_device_and_capture_mode_as_they_were(void **state)
+TEST_CASE(leaves_device_and_capture_mode_as_they_were)
 {
     rmm_resource_t *one;
     void *ptr = NULL;
@@ -100,7 +100,7 @@ static void leaves_device_and_capture_mode_as_they_were(void **state)
     rmm_resource_release(one);
 }
 
-static void refuses_alignment_that_cudamalloc_cannot_give(void **state)
+TEST_CASE(refuses_alignment_that_cudamalloc_cannot_give)
 {
     rmm_resource_t *cuda = make_cuda();
     void *ptr = NULL;
@@ -111,7 +111,7 @@ static void refuses_alignment_that_cudamalloc_cannot_give(void **state)
     rmm_resource_release(cuda);
 }
 
-static void tells_out_of_memory_from_other_failures(void **state)
+TEST_CASE(tells_out_of_memory_from_other_failures)
 {
     rmm_resource_t *cuda = make_cuda();
     uint64_t refused = rmm__figure_get(&rmm__locations[0].oom_count);
@@ -132,7 +132,7 @@ static void tells_out_of_memory_from_other_failures(void **state)
     rmm_resource_release(cuda);
 }
 
-static void frees_what_is_out_at_its_end_and_starts_anew(void **state)
+TEST_CASE(frees_what_is_out_at_its_end_and_starts_anew)
 {
     rmm_resource_t *cuda = make_cuda();
 
@@ -161,7 +161,7 @@ static void check_twins(rmm_resource_t *mr)
 }
 
 /* A free of the pool's waits for nothing itself. */
-static void waits_in_its_synchronous_twins(void **state)
+TEST_CASE(waits_in_its_synchronous_twins)
 {
     rmm_resource_t *cuda = make_cuda();
     rmm_resource_t *pool = make_pool(0, 0);
@@ -174,7 +174,7 @@ static void waits_in_its_synchronous_twins(void **state)
     rmm_resource_release(cuda);
 }
 
-static void a_synchronous_twin_that_cannot_wait_keeps_no_block(void **state)
+TEST_CASE(a_synchronous_twin_that_cannot_wait_keeps_no_block)
 {
     rmm_resource_t *cuda = make_cuda();
     void *ptr = &cuda;
@@ -189,7 +189,7 @@ static void a_synchronous_twin_that_cannot_wait_keeps_no_block(void **state)
     assert_int_equal(rmm_sim_allocated_bytes(0), 0);
 }
 
-static void cannot_be_trimmed(void **state)
+TEST_CASE(cannot_be_trimmed)
 {
     rmm_resource_t *cuda = make_cuda();
 
@@ -198,7 +198,7 @@ static void cannot_be_trimmed(void **state)
 }
 
 /* A call that fails once on the way to a free loses nothing. */
-static void frees_though_its_device_cannot_be_entered(void **state)
+TEST_CASE(frees_though_its_device_cannot_be_entered)
 {
     static const char *const plans[] = {
         "device_get:1", "device_set:1", "capture_mode_exchange:1"};
@@ -219,23 +219,4 @@ static void frees_though_its_device_cannot_be_entered(void **state)
         rmm_resource_release(mr);
         assert_int_equal(rmm_sim_allocated_bytes(0), 0);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(frees_through_any_instance_of_the_device),
-        cmocka_unit_test(forgets_a_block_that_the_program_freed_itself),
-        cmocka_unit_test(belongs_to_the_device_of_its_creation),
-        cmocka_unit_test(leaves_device_and_capture_mode_as_they_were),
-        cmocka_unit_test(refuses_alignment_that_cudamalloc_cannot_give),
-        cmocka_unit_test(tells_out_of_memory_from_other_failures),
-        cmocka_unit_test(frees_what_is_out_at_its_end_and_starts_anew),
-        cmocka_unit_test(waits_in_its_synchronous_twins),
-        cmocka_unit_test(a_synchronous_twin_that_cannot_wait_keeps_no_block),
-        cmocka_unit_test(cannot_be_trimmed),
-        cmocka_unit_test(frees_though_its_device_cannot_be_entered),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

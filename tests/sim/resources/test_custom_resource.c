@@ -111,7 +111,7 @@ static void end(program_t *program, rmm_resource_t *mr)
     assert_int_equal(rmm_sim_violations(), 0);
 }
 
-static void tells_size_alignment_and_stream(void **state)
+TEST_CASE(tells_size_alignment_and_stream)
 {
     program_t program = {0};
     rmm_resource_t *mr = make_custom(&program, &plain);
@@ -136,7 +136,7 @@ static void tells_size_alignment_and_stream(void **state)
     end(&program, mr);
 }
 
-static void gives_back_at_its_end_with_the_alignment_of_each_block(void **state)
+TEST_CASE(gives_back_at_its_end_with_the_alignment_of_each_block)
 {
     program_t program = {0};
     rmm_resource_t *mr = make_custom(&program, &plain);
@@ -149,7 +149,7 @@ static void gives_back_at_its_end_with_the_alignment_of_each_block(void **state)
     assert_ptr_equal(program.stream, RMM_STREAM_LEGACY);
 }
 
-static void counts_like_other_base_resources(void **state)
+TEST_CASE(counts_like_other_base_resources)
 {
     program_t program = {0};
     rmm_resource_t *mr = make_custom(&program, &plain);
@@ -170,7 +170,7 @@ static void counts_like_other_base_resources(void **state)
     end(&program, mr);
 }
 
-static void calls_the_synchronous_functions_if_there_are_any(void **state)
+TEST_CASE(calls_the_synchronous_functions_if_there_are_any)
 {
     rmm_custom_resource_ops_t ops = RMM_CUSTOM_RESOURCE_OPS_INIT;
     program_t program = {0};
@@ -194,7 +194,7 @@ static void calls_the_synchronous_functions_if_there_are_any(void **state)
     end(&program, mr);
 }
 
-static void waits_for_the_stream_without_synchronous_functions(void **state)
+TEST_CASE(waits_for_the_stream_without_synchronous_functions)
 {
     program_t program = {0};
     rmm_resource_t *mr = make_custom(&program, &plain);
@@ -209,7 +209,7 @@ static void waits_for_the_stream_without_synchronous_functions(void **state)
     end(&program, mr);
 }
 
-static void is_equal_where_its_function_says_so(void **state)
+TEST_CASE(is_equal_where_its_function_says_so)
 {
     rmm_custom_resource_ops_t ops = RMM_CUSTOM_RESOURCE_OPS_INIT;
     program_t programs[3] = {{.kind = 1}, {.kind = 1}, {.kind = 2}};
@@ -237,7 +237,7 @@ static void is_equal_where_its_function_says_so(void **state)
     }
 }
 
-static void leaves_the_payload_alone_when_it_cannot_be_made(void **state)
+TEST_CASE(leaves_the_payload_alone_when_it_cannot_be_made)
 {
     rmm_custom_resource_ops_t ops = RMM_CUSTOM_RESOURCE_OPS_INIT;
     rmm_resource_t *mr = NULL;
@@ -269,7 +269,7 @@ static void leaves_the_payload_alone_when_it_cannot_be_made(void **state)
     assert_int_equal(program.destroys, 0);
 }
 
-static void carries_pools_arenas_and_adaptors(void **state)
+TEST_CASE(carries_pools_arenas_and_adaptors)
 {
     rmm_arena_options_t options = RMM_ARENA_OPTIONS_INIT;
     program_t program = {0};
@@ -292,7 +292,7 @@ static void carries_pools_arenas_and_adaptors(void **state)
 }
 
 /* In a forked child the memory is the parent's: no function runs. */
-static void calls_nothing_in_a_forked_child(void **state)
+TEST_CASE(calls_nothing_in_a_forked_child)
 {
     program_t program = {0};
     rmm_resource_t *mr = make_custom(&program, &plain);
@@ -321,7 +321,7 @@ static rmm_resource_t *make_unchecked(program_t *program)
     return make_custom(program, &ops);
 }
 
-static void hands_any_address_on_if_unchecked(void **state)
+TEST_CASE(hands_any_address_on_if_unchecked)
 {
     program_t program = {.answer = (void *)(uintptr_t)123};
     rmm_resource_t *mr = make_unchecked(&program);
@@ -335,7 +335,7 @@ static void hands_any_address_on_if_unchecked(void **state)
     end(&program, mr);
 }
 
-static void hands_null_on_if_unchecked(void **state)
+TEST_CASE(hands_null_on_if_unchecked)
 {
     program_t program = {.gives_null = true};
     rmm_resource_t *mr = make_unchecked(&program);
@@ -362,7 +362,7 @@ static void hands_null_on_if_unchecked(void **state)
     end(&program, mr);
 }
 
-static void passes_requests_of_no_bytes_if_unchecked(void **state)
+TEST_CASE(passes_requests_of_no_bytes_if_unchecked)
 {
     program_t program = {.gives_null = true};
     rmm_resource_t *mr = make_unchecked(&program);
@@ -381,7 +381,7 @@ static void passes_requests_of_no_bytes_if_unchecked(void **state)
     end(&program, mr);
 }
 
-static void a_pool_refuses_unusable_memory_of_an_unchecked_resource(void **state)
+TEST_CASE(a_pool_refuses_unusable_memory_of_an_unchecked_resource)
 {
     program_t program = {.gives_null = true};
     rmm_resource_t *mr = make_unchecked(&program);
@@ -404,7 +404,7 @@ static void a_pool_refuses_unusable_memory_of_an_unchecked_resource(void **state
 }
 
 /* Freed a second time, the block would be lost to its first user. */
-static void refuses_the_address_of_a_block_that_is_out(void **state)
+TEST_CASE(refuses_the_address_of_a_block_that_is_out)
 {
     program_t program = {0};
     rmm_resource_t *mr = make_custom(&program, &plain);
@@ -428,26 +428,4 @@ static void refuses_the_address_of_a_block_that_is_out(void **state)
     rmm_resource_release(pool);
     assert_int_equal(stats_of(mr).current_count, 0);
     end(&program, mr);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tells_size_alignment_and_stream),
-        cmocka_unit_test(gives_back_at_its_end_with_the_alignment_of_each_block),
-        cmocka_unit_test(counts_like_other_base_resources),
-        cmocka_unit_test(calls_the_synchronous_functions_if_there_are_any),
-        cmocka_unit_test(waits_for_the_stream_without_synchronous_functions),
-        cmocka_unit_test(is_equal_where_its_function_says_so),
-        cmocka_unit_test(leaves_the_payload_alone_when_it_cannot_be_made),
-        cmocka_unit_test(carries_pools_arenas_and_adaptors),
-        cmocka_unit_test(calls_nothing_in_a_forked_child),
-        cmocka_unit_test(hands_any_address_on_if_unchecked),
-        cmocka_unit_test(hands_null_on_if_unchecked),
-        cmocka_unit_test(passes_requests_of_no_bytes_if_unchecked),
-        cmocka_unit_test(a_pool_refuses_unusable_memory_of_an_unchecked_resource),
-        cmocka_unit_test(refuses_the_address_of_a_block_that_is_out),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,7 +27,9 @@ static int on_device_zero(void **state)
     return 0;
 }
 
-static void counts_the_devices(void **state)
+#define CASE(name) TEST_CASE_WITH(name, on_device_zero, NULL)
+
+CASE(counts_the_devices)
 {
     int count = 0;
 
@@ -36,7 +38,7 @@ static void counts_the_devices(void **state)
     assert_int_equal(rmm_device_count(NULL), RMM_ERR_INVALID_ARGUMENT);
 }
 
-static void sets_the_current_device(void **state)
+CASE(sets_the_current_device)
 {
     assert_ok(rmm_device_set(1));
     assert_int_equal(device_now(), 1);
@@ -46,7 +48,7 @@ static void sets_the_current_device(void **state)
     assert_int_equal(rmm_device_current(NULL), RMM_ERR_INVALID_ARGUMENT);
 }
 
-static void a_scope_brings_the_previous_device_back(void **state)
+CASE(a_scope_brings_the_previous_device_back)
 {
     rmm_device_scope_t scope;
     rmm_device_scope_t inner;
@@ -65,7 +67,7 @@ static void a_scope_brings_the_previous_device_back(void **state)
     assert_int_equal(device_now(), 1);
 }
 
-static void a_scope_of_a_negative_or_the_current_device_sets_nothing(void **state)
+CASE(a_scope_of_a_negative_or_the_current_device_sets_nothing)
 {
     const int devices[] = {-1, 0};
 
@@ -80,7 +82,7 @@ static void a_scope_of_a_negative_or_the_current_device_sets_nothing(void **stat
     assert_false(rmm_sim_fail_struck());
 }
 
-static void a_scope_that_cannot_be_entered_is_untouched(void **state)
+CASE(a_scope_that_cannot_be_entered_is_untouched)
 {
     rmm_device_scope_t scope = {.previous = 77};
 
@@ -112,7 +114,7 @@ static void *enter_and_leave(void *argument)
     return (void *)(uintptr_t)wrong;
 }
 
-static void each_thread_has_a_device_of_its_own(void **state)
+CASE(each_thread_has_a_device_of_its_own)
 {
     int devices[] = {0, 1, 1};
     pthread_t threads[3];
@@ -129,7 +131,7 @@ static void each_thread_has_a_device_of_its_own(void **state)
     }
 }
 
-static void available_memory_is_that_of_the_current_device(void **state)
+CASE(available_memory_is_that_of_the_current_device)
 {
     rmm_resource_t *cuda = make_cuda();
     void *ptr = take(cuda, 256 * MIB, NULL);
@@ -151,7 +153,7 @@ static void available_memory_is_that_of_the_current_device(void **state)
     rmm_resource_release(cuda);
 }
 
-static void a_share_of_free_memory_is_rounded_down(void **state)
+CASE(a_share_of_free_memory_is_rounded_down)
 {
     const int wrong[] = {-1, 101, 1000};
     const uint64_t is_free = (uint64_t)1000 * MIB - 512; /* no round number */
@@ -188,7 +190,7 @@ static rmm_resource_t *make_managed(void)
     return managed;
 }
 
-static void prefetches_a_pointer_and_size(void **state)
+CASE(prefetches_a_pointer_and_size)
 {
     rmm_resource_t *managed = make_managed();
     rmm_stream_t stream = make_stream(0);
@@ -205,7 +207,7 @@ static void prefetches_a_pointer_and_size(void **state)
     assert_ok(rmm_stream_destroy(stream));
 }
 
-static void prefetches_an_array_whole_and_in_part(void **state)
+CASE(prefetches_an_array_whole_and_in_part)
 {
     rmm_resource_t *managed = make_managed();
     rmm_device_array_t array;
@@ -228,7 +230,7 @@ static void prefetches_an_array_whole_and_in_part(void **state)
     rmm_resource_release(managed);
 }
 
-static void prefetches_a_scalar_and_a_buffer(void **state)
+CASE(prefetches_a_scalar_and_a_buffer)
 {
     rmm_resource_t *managed = make_managed();
     rmm_device_scalar_t scalar;
@@ -247,7 +249,7 @@ static void prefetches_a_scalar_and_a_buffer(void **state)
     rmm_resource_release(managed);
 }
 
-static void prefetching_memory_that_cannot_move_is_ignored(void **state)
+CASE(prefetching_memory_that_cannot_move_is_ignored)
 {
     rmm_resource_t *cuda = make_cuda();
     void *ptr = take(cuda, MIB, NULL);
@@ -261,7 +263,7 @@ static void prefetching_memory_that_cannot_move_is_ignored(void **state)
     rmm_resource_release(cuda);
 }
 
-static void reports_other_failures_of_a_prefetch(void **state)
+CASE(reports_other_failures_of_a_prefetch)
 {
     rmm_resource_t *managed = make_managed();
     void *ptr = take(managed, MIB, NULL);
@@ -315,7 +317,7 @@ static int play_no_access(void)
     return ok ? 0 : 2;
 }
 
-static void a_prefetch_does_nothing_without_concurrent_access(void **state)
+CASE(a_prefetch_does_nothing_without_concurrent_access)
 {
     assert_int_equal(
         run_again("no_access", "RMM_SIM_ATTRIBUTES", "concurrent_managed_access=0"), 0);
@@ -344,7 +346,7 @@ static int play_no_driver(void)
                : 1;
 }
 
-static void every_call_says_why_there_is_no_driver(void **state)
+CASE(every_call_says_why_there_is_no_driver)
 {
     assert_int_equal(run_again("no_driver", "RMM_DRIVER", "none"), 0);
 }
@@ -392,7 +394,7 @@ static int play_no_gpu(void)
     return ok ? 0 : 2;
 }
 
-static void host_memory_works_without_a_gpu(void **state)
+CASE(host_memory_works_without_a_gpu)
 {
     assert_int_equal(run_again("no_gpu", "RMM_DRIVER", "cuda"), 0);
 }
@@ -405,31 +407,10 @@ static int play(const char *role)
     return strcmp(role, "no_driver") == 0 ? play_no_driver() : play_no_gpu();
 }
 
-#define CASE(name) cmocka_unit_test_setup(name, on_device_zero)
-
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        CASE(counts_the_devices),
-        CASE(sets_the_current_device),
-        CASE(a_scope_brings_the_previous_device_back),
-        CASE(a_scope_of_a_negative_or_the_current_device_sets_nothing),
-        CASE(a_scope_that_cannot_be_entered_is_untouched),
-        CASE(each_thread_has_a_device_of_its_own),
-        CASE(available_memory_is_that_of_the_current_device),
-        CASE(a_share_of_free_memory_is_rounded_down),
-        CASE(prefetches_a_pointer_and_size),
-        CASE(prefetches_an_array_whole_and_in_part),
-        CASE(prefetches_a_scalar_and_a_buffer),
-        CASE(prefetching_memory_that_cannot_move_is_ignored),
-        CASE(reports_other_failures_of_a_prefetch),
-        CASE(a_prefetch_does_nothing_without_concurrent_access),
-        CASE(every_call_says_why_there_is_no_driver),
-        CASE(host_memory_works_without_a_gpu),
-    };
-
     if (argc == 3 && strcmp(argv[1], "--play") == 0) {
         return play(argv[2]);
     }
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return harness_run_cases(NULL, NULL);
 }

@@ -16,6 +16,40 @@
 
 enum { DEVICES = 4, THREADS = 4 };
 
+/* --- without a GPU: the first case, before the driver is open ------------------------- */
+
+/* In a process of its own: which driver there is was decided in this one. */
+static int ask_without_gpu(void)
+{
+    rmm_resource_t *mr = NULL;
+    const char *message = rmm_last_error_message();
+
+    setenv("RMM_DRIVER", "cuda", 1);
+    setenv("CUDA_VISIBLE_DEVICES", "", 1);
+    if (rmm_get_current_device_resource(&mr) != RMM_ERR_NO_DEVICE ||
+        strstr(message, "RMM_DRIVER=sim") == NULL) {
+        return 1;
+    }
+    if (rmm_get_per_device_resource(0, &mr) != RMM_ERR_NO_DEVICE ||
+        rmm_set_per_device_resource(0, NULL, NULL) != RMM_ERR_NO_DEVICE ||
+        rmm_reset_current_device_resource() != RMM_ERR_NO_DEVICE) {
+        return 2;
+    }
+    return mr == NULL ? 0 : 3;
+}
+
+TEST_CASE(says_no_device_where_none_is)
+{
+    pid_t pid = fork_child(); /* nothing of the library was used yet */
+
+    if (pid == 0) {
+        _exit(ask_without_gpu());
+    }
+    assert_int_equal(exit_status_of(pid), 0);
+}
+
+/* --- one default for each device ------------------------------------------------------ */
+
 static rmm_resource_t *get_default(int device)
 {
     rmm_resource_t *mr = NULL;
@@ -48,6 +82,8 @@ static int reset_all(void **state)
     return 0;
 }
 
+#define CASE(name) TEST_CASE_WITH(name, reset_all, reset_all)
+
 static void expect_works(rmm_resource_t *mr, int device)
 {
     void *small = take(mr, 100, NULL);
@@ -63,7 +99,7 @@ static void expect_works(rmm_resource_t *mr, int device)
 /* --- one device --------------------------------------------------------------------- */
 
 /* UseCurrentDeviceResource, GetCurrentDeviceResource */
-static void the_initial_one_is_the_cuda_resource(void **state)
+CASE(the_initial_one_is_the_cuda_resource)
 {
     rmm_resource_t *cuda = make_cuda();
     rmm_resource_t *mr = get_current();
@@ -76,7 +112,7 @@ static void the_initial_one_is_the_cuda_resource(void **state)
 }
 
 /* SetCurrentDeviceResourceRef */
-static void set_answers_the_previous_one(void **state)
+CASE(set_answers_the_previous_one)
 {
     rmm_resource_t *initial = get_current();
     rmm_resource_t *pool = make_pool(0, 0);
@@ -105,7 +141,7 @@ static void set_answers_the_previous_one(void **state)
     rmm_resource_release(pool);
 }
 
-static void the_first_set_answers_the_initial_one(void **state)
+CASE(the_first_set_answers_the_initial_one)
 {
     rmm_resource_t *pool = make_pool(0, 0);
     rmm_resource_t *previous = NULL;
@@ -118,7 +154,7 @@ static void the_first_set_answers_the_initial_one(void **state)
     rmm_resource_release(pool);
 }
 
-static void a_default_lives_while_it_is_set(void **state)
+CASE(a_default_lives_while_it_is_set)
 {
     rmm_resource_t *pool = make_pool(MIB, 0);
     rmm_resource_t *mr;
@@ -133,7 +169,7 @@ static void a_default_lives_while_it_is_set(void **state)
     assert_int_equal(rmm_sim_allocated_bytes(0), 0);
 }
 
-static void a_reference_outlives_a_reset_of_the_default(void **state)
+CASE(a_reference_outlives_a_reset_of_the_default)
 {
     rmm_resource_t *pool = make_pool(MIB, 0);
     rmm_resource_t *mr;
@@ -148,7 +184,7 @@ static void a_reference_outlives_a_reset_of_the_default(void **state)
     assert_int_equal(rmm_sim_allocated_bytes(0), 0);
 }
 
-static void setting_what_is_set_changes_nothing(void **state)
+CASE(setting_what_is_set_changes_nothing)
 {
     rmm_resource_t *pool = make_pool(0, 0);
     rmm_resource_t *previous = NULL;
@@ -162,7 +198,7 @@ static void setting_what_is_set_changes_nothing(void **state)
     rmm_resource_release(pool);
 }
 
-static void every_reference_comes_back(void **state)
+CASE(every_reference_comes_back)
 {
     enum { MANY = 200000 };
     rmm_resource_t *pool = make_pool(0, 0);
@@ -182,7 +218,7 @@ static void every_reference_comes_back(void **state)
 
 /* --- several devices ---------------------------------------------------------------- */
 
-static void each_device_has_its_own(void **state)
+CASE(each_device_has_its_own)
 {
     rmm_resource_t *mr[DEVICES];
 
@@ -199,7 +235,7 @@ static void each_device_has_its_own(void **state)
     }
 }
 
-static void another_device_than_the_current_one_can_be_set(void **state)
+CASE(another_device_than_the_current_one_can_be_set)
 {
     rmm_resource_t *pool;
     rmm_resource_t *mr;
@@ -222,7 +258,7 @@ static void another_device_than_the_current_one_can_be_set(void **state)
     assert_int_equal(device, 0);
 }
 
-static void refuses_devices_that_are_not_there(void **state)
+CASE(refuses_devices_that_are_not_there)
 {
     rmm_resource_t *mark = (void *)&mark;
     rmm_resource_t *mr = mark;
@@ -249,7 +285,7 @@ static void refuses_devices_that_are_not_there(void **state)
 
 /* --- failures ------------------------------------------------------------------------ */
 
-static void a_failed_driver_call_is_answered_and_changes_nothing(void **state)
+CASE(a_failed_driver_call_is_answered_and_changes_nothing)
 {
     rmm_resource_t *mark = (void *)&mark;
     rmm_resource_t *mr = mark;
@@ -316,7 +352,7 @@ static void *get_first(void *argument)
     return NULL;
 }
 
-static void threads_that_begin_at_once_share_one(void **state)
+CASE(threads_that_begin_at_once_share_one)
 {
     atomic_store(&ready, 0);
     run_threads(get_first, THREADS);
@@ -375,7 +411,7 @@ static void *get_or_set(void *argument)
     return failure;
 }
 
-static void a_get_during_a_set_never_meets_a_freed_one(void **state)
+CASE(a_get_during_a_set_never_meets_a_freed_one)
 {
     atomic_store(&replaced, 0);
     run_threads(get_or_set, 2 + THREADS);
@@ -395,7 +431,7 @@ static void *get_many(void *argument)
     return NULL;
 }
 
-static void threads_getting_the_default_lose_no_reference(void **state)
+CASE(threads_getting_the_default_lose_no_reference)
 {
     rmm_resource_t *pool = make_pool(0, 0);
 
@@ -425,7 +461,7 @@ static void *set_same(void *argument)
     return NULL;
 }
 
-static void threads_may_set_the_same_one(void **state)
+CASE(threads_may_set_the_same_one)
 {
     shared_pool = make_pool(0, 0);
     assert_ok(rmm_set_current_device_resource(shared_pool, NULL));
@@ -461,66 +497,7 @@ static void *set_own(void *argument)
     return NULL;
 }
 
-static void threads_may_set_one_of_a_device_each(void **state)
+CASE(threads_may_set_one_of_a_device_each)
 {
     run_threads(set_own, DEVICES);
-}
-
-/* --- without a GPU ------------------------------------------------------------------- */
-
-/* In a process of its own: which driver there is was decided in this one. */
-static int ask_without_gpu(void)
-{
-    rmm_resource_t *mr = NULL;
-    const char *message = rmm_last_error_message();
-
-    setenv("RMM_DRIVER", "cuda", 1);
-    setenv("CUDA_VISIBLE_DEVICES", "", 1);
-    if (rmm_get_current_device_resource(&mr) != RMM_ERR_NO_DEVICE ||
-        strstr(message, "RMM_DRIVER=sim") == NULL) {
-        return 1;
-    }
-    if (rmm_get_per_device_resource(0, &mr) != RMM_ERR_NO_DEVICE ||
-        rmm_set_per_device_resource(0, NULL, NULL) != RMM_ERR_NO_DEVICE ||
-        rmm_reset_current_device_resource() != RMM_ERR_NO_DEVICE) {
-        return 2;
-    }
-    return mr == NULL ? 0 : 3;
-}
-
-static void says_no_device_where_none_is(void **state)
-{
-    pid_t pid = fork_child(); /* nothing of the library was used yet */
-
-    if (pid == 0) {
-        _exit(ask_without_gpu());
-    }
-    assert_int_equal(exit_status_of(pid), 0);
-}
-
-#define CASE(name) cmocka_unit_test_setup_teardown(name, reset_all, reset_all)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(says_no_device_where_none_is),
-        CASE(the_initial_one_is_the_cuda_resource),
-        CASE(set_answers_the_previous_one),
-        CASE(the_first_set_answers_the_initial_one),
-        CASE(a_default_lives_while_it_is_set),
-        CASE(a_reference_outlives_a_reset_of_the_default),
-        CASE(setting_what_is_set_changes_nothing),
-        CASE(every_reference_comes_back),
-        CASE(each_device_has_its_own),
-        CASE(another_device_than_the_current_one_can_be_set),
-        CASE(refuses_devices_that_are_not_there),
-        CASE(a_failed_driver_call_is_answered_and_changes_nothing),
-        CASE(threads_that_begin_at_once_share_one),
-        CASE(a_get_during_a_set_never_meets_a_freed_one),
-        CASE(threads_getting_the_default_lose_no_reference),
-        CASE(threads_may_set_the_same_one),
-        CASE(threads_may_set_one_of_a_device_each),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

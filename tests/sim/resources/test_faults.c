@@ -151,12 +151,12 @@ static void sweep_host_memory(const sweep_t *scenarios)
     assert_true(struck >= 10);
 }
 
-static void every_request_for_host_memory_may_fail(void **state)
+TEST_CASE(every_request_for_host_memory_may_fail)
 {
     sweep_host_memory(&the_sweep);
 }
 
-static void every_request_of_a_virtual_pool_may_fail(void **state)
+TEST_CASE(every_request_of_a_virtual_pool_may_fail)
 {
     sweep_host_memory(&virtual_sweep);
 }
@@ -173,7 +173,7 @@ sweep_first_calls(const sweep_t *scenarios, const char *const *functions, size_t
     }
 }
 
-static void the_first_calls_of_every_function_may_fail(void **state)
+TEST_CASE(the_first_calls_of_every_function_may_fail)
 {
     static const char *const functions[] = {
         "device_get",        "device_set",  "device_info",           "memory_info",
@@ -185,7 +185,7 @@ static void the_first_calls_of_every_function_may_fail(void **state)
     sweep_first_calls(&the_sweep, functions, sizeof(functions) / sizeof(functions[0]));
 }
 
-static void the_first_calls_that_map_memory_may_fail(void **state)
+TEST_CASE(the_first_calls_that_map_memory_may_fail)
 {
     static const char *const functions[] = {
         "device_attribute", "virtual_granularity", "address_reserve", "address_free",
@@ -205,12 +205,12 @@ static void sweep_driver_calls(const sweep_t *scenarios)
     assert_true(struck * sweep_step() >= 50);
 }
 
-static void every_driver_call_may_fail(void **state)
+TEST_CASE(every_driver_call_may_fail)
 {
     sweep_driver_calls(&the_sweep);
 }
 
-static void every_driver_call_of_a_virtual_pool_may_fail(void **state)
+TEST_CASE(every_driver_call_of_a_virtual_pool_may_fail)
 {
     sweep_driver_calls(&virtual_sweep);
 }
@@ -234,15 +234,6 @@ static int open_runtime(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_request_for_host_memory_may_fail),
-        cmocka_unit_test(every_request_of_a_virtual_pool_may_fail),
-        cmocka_unit_test(the_first_calls_of_every_function_may_fail),
-        cmocka_unit_test(the_first_calls_that_map_memory_may_fail),
-        cmocka_unit_test(every_driver_call_may_fail),
-        cmocka_unit_test(every_driver_call_of_a_virtual_pool_may_fail),
-    };
-
     sweep_warm_up();
-    return cmocka_run_group_tests(tests, open_runtime, runtime_teardown);
+    return harness_run_cases(open_runtime, runtime_teardown);
 }

@@ -12,7 +12,7 @@ static void end(rmm_resource_t *mr)
     assert_int_equal(rmm_sim_violations(), 0);
 }
 
-static void takes_whole_chunks_when_first_needed(void **state)
+TEST_CASE(takes_whole_chunks_when_first_needed)
 {
     rmm_resource_t *mr = make_fixed(1000, 4); /* rounded up to 1024 */
     void *blocks[5];
@@ -34,7 +34,7 @@ static void takes_whole_chunks_when_first_needed(void **state)
     end(mr);
 }
 
-static void a_block_size_or_chunk_of_zero_is_its_default(void **state)
+TEST_CASE(a_block_size_or_chunk_of_zero_is_its_default)
 {
     rmm_resource_t *no_size = make_fixed(0, 3);
     rmm_resource_t *no_count = make_fixed(4096, 0);
@@ -48,7 +48,7 @@ static void a_block_size_or_chunk_of_zero_is_its_default(void **state)
 }
 
 /* Also where a chunk is smaller than the alignment, and a block no multiple of it. */
-static void gives_larger_alignments_on_request(void **state)
+TEST_CASE(gives_larger_alignments_on_request)
 {
     static const uint64_t block_bytes[] = {256, 1000, 4096, 3 * MIB};
 
@@ -71,7 +71,7 @@ static void gives_larger_alignments_on_request(void **state)
     }
 }
 
-static void has_the_defaults_of_its_header(void **state)
+TEST_CASE(has_the_defaults_of_its_header)
 {
     rmm_resource_t *mr = make_fixed(0, 0);
 
@@ -80,7 +80,7 @@ static void has_the_defaults_of_its_header(void **state)
     end(mr);
 }
 
-static void refuses_more_than_a_block_and_names_both_sizes(void **state)
+TEST_CASE(refuses_more_than_a_block_and_names_both_sizes)
 {
     rmm_resource_t *mr = make_fixed(4096, 2);
     void *ptr = NULL;
@@ -94,7 +94,7 @@ static void refuses_more_than_a_block_and_names_both_sizes(void **state)
     end(mr);
 }
 
-static void refuses_sizes_that_overflow(void **state)
+TEST_CASE(refuses_sizes_that_overflow)
 {
     const uint64_t wrong[][2] = {
         {UINT64_MAX, 1},
@@ -119,7 +119,7 @@ static void refuses_sizes_that_overflow(void **state)
     rmm_resource_release(cuda);
 }
 
-static void takes_a_chunk_or_nothing(void **state)
+TEST_CASE(takes_a_chunk_or_nothing)
 {
     rmm_resource_t *mr = make_fixed(KIB * MIB, 256); /* more than the device has */
     void *ptr = NULL;
@@ -129,7 +129,7 @@ static void takes_a_chunk_or_nothing(void **state)
     end(mr);
 }
 
-static void gives_free_chunks_back_when_trimmed(void **state)
+TEST_CASE(gives_free_chunks_back_when_trimmed)
 {
     rmm_resource_t *mr = make_fixed(MIB, 4);
 
@@ -140,7 +140,7 @@ static void gives_free_chunks_back_when_trimmed(void **state)
 }
 
 /* Two streams that pass few blocks to and fro: each seed another order of the work. */
-static void never_mixes_up_streams(void **state)
+TEST_CASE(never_mixes_up_streams)
 {
     uint64_t mixups = 0;
 
@@ -163,21 +163,4 @@ static void never_mixes_up_streams(void **state)
         end(mr);
         assert_int_equal(mixups, 0);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(takes_whole_chunks_when_first_needed),
-        cmocka_unit_test(has_the_defaults_of_its_header),
-        cmocka_unit_test(a_block_size_or_chunk_of_zero_is_its_default),
-        cmocka_unit_test(gives_larger_alignments_on_request),
-        cmocka_unit_test(refuses_more_than_a_block_and_names_both_sizes),
-        cmocka_unit_test(refuses_sizes_that_overflow),
-        cmocka_unit_test(takes_a_chunk_or_nothing),
-        cmocka_unit_test(gives_free_chunks_back_when_trimmed),
-        cmocka_unit_test(never_mixes_up_streams),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,7 +20,7 @@ static void assert_gets(getter_fn get, rmm_resource_t *mr, uint64_t expected)
     rmm_resource_release(cuda);
 }
 
-static void fixed_size_tells_its_block_and_its_chunk(void **state)
+TEST_CASE(fixed_size_tells_its_block_and_its_chunk)
 {
     rmm_resource_t *mr = make_fixed(1000, 3);
     rmm_resource_t *defaults = make_fixed(0, 0);
@@ -33,7 +33,7 @@ static void fixed_size_tells_its_block_and_its_chunk(void **state)
     rmm_resource_release(defaults);
 }
 
-static void a_pool_reports_its_maximum(void **state)
+TEST_CASE(a_pool_reports_its_maximum)
 {
     rmm_resource_t *mr = make_pool(0, 1000);
     rmm_resource_t *unlimited = make_pool(0, 0);
@@ -47,7 +47,7 @@ static void a_pool_reports_its_maximum(void **state)
     rmm_resource_release(mapped);
 }
 
-static void async_tells_the_threshold_in_force(void **state)
+TEST_CASE(async_tells_the_threshold_in_force)
 {
     rmm_async_options_t options = RMM_ASYNC_OPTIONS_INIT;
     rmm_resource_t *mr, *view;
@@ -69,7 +69,7 @@ static void async_tells_the_threshold_in_force(void **state)
     rmm_resource_release(mr);
 }
 
-static void sam_headroom_tells_its_headroom(void **state)
+TEST_CASE(sam_headroom_tells_its_headroom)
 {
     rmm_sam_headroom_options_t options = RMM_SAM_HEADROOM_OPTIONS_INIT;
     rmm_resource_t *mr;
@@ -80,7 +80,7 @@ static void sam_headroom_tells_its_headroom(void **state)
     rmm_resource_release(mr);
 }
 
-static void a_resource_reports_its_device(void **state)
+TEST_CASE(a_resource_reports_its_device)
 {
     rmm_resource_t *cuda, *pool, *host;
 
@@ -97,7 +97,7 @@ static void a_resource_reports_its_device(void **state)
     rmm_resource_release(host);
 }
 
-static void keeps_a_pointer_of_the_program(void **state)
+TEST_CASE(keeps_a_pointer_of_the_program)
 {
     rmm_resource_t *mr = make_pool(0, 0);
     rmm_resource_t *other = make_pool(0, 0);
@@ -114,7 +114,7 @@ static void keeps_a_pointer_of_the_program(void **state)
     rmm_resource_release(other);
 }
 
-static void what_a_device_supports_is_asked_properly(void **state)
+TEST_CASE(what_a_device_supports_is_asked_properly)
 {
     bool is = true;
 
@@ -128,19 +128,4 @@ static void what_a_device_supports_is_asked_properly(void **state)
     assert_int_equal(
         rmm_device_supports(99, RMM_ABILITY_ASYNC_MANAGED, &is), RMM_ERR_CUDA);
     assert_true(is);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fixed_size_tells_its_block_and_its_chunk),
-        cmocka_unit_test(a_pool_reports_its_maximum),
-        cmocka_unit_test(async_tells_the_threshold_in_force),
-        cmocka_unit_test(sam_headroom_tells_its_headroom),
-        cmocka_unit_test(a_resource_reports_its_device),
-        cmocka_unit_test(keeps_a_pointer_of_the_program),
-        cmocka_unit_test(what_a_device_supports_is_asked_properly),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

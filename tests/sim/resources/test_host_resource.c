@@ -29,7 +29,7 @@ static rmm_stats_t stats_of(const rmm_resource_t *mr)
     return stats;
 }
 
-static void gives_every_alignment(void **state)
+TEST_CASE(gives_every_alignment)
 {
     rmm_resource_t *host = make_host();
 
@@ -45,7 +45,7 @@ static void gives_every_alignment(void **state)
     rmm_resource_release(host);
 }
 
-static void works_without_any_driver(void **state)
+TEST_CASE(works_without_any_driver)
 {
     rmm_resource_t *host = make_host();
     rmm_status_t status;
@@ -59,7 +59,7 @@ static void works_without_any_driver(void **state)
     assert_null(rmm__driver(&status));
 }
 
-static void says_out_of_memory(void **state)
+TEST_CASE(says_out_of_memory)
 {
     rmm_resource_t *host = make_host();
     void *ptr = NULL;
@@ -72,7 +72,7 @@ static void says_out_of_memory(void **state)
     rmm_resource_release(host);
 }
 
-static void frees_what_is_out_at_its_end(void **state)
+TEST_CASE(frees_what_is_out_at_its_end)
 {
     rmm_resource_t *host = make_host();
     void *ptr;
@@ -84,7 +84,7 @@ static void frees_what_is_out_at_its_end(void **state)
     rmm_resource_release(host);
 }
 
-static void no_pool_can_be_built_on_it(void **state)
+TEST_CASE(no_pool_can_be_built_on_it)
 {
     rmm_resource_t *host = make_host();
     rmm_resource_t *pool = NULL;
@@ -108,7 +108,7 @@ static void program_dealloc(void *ptr, size_t bytes, rmm_stream_t stream, void *
     free(ptr);
 }
 
-static void a_callback_for_host_memory_needs_no_driver_either(void **state)
+TEST_CASE(a_callback_for_host_memory_needs_no_driver_either)
 {
     rmm_callback_options_t options = RMM_CALLBACK_OPTIONS_INIT;
     rmm_resource_t *mr = NULL;
@@ -128,7 +128,7 @@ static void a_callback_for_host_memory_needs_no_driver_either(void **state)
     rmm_resource_release(mr);
 }
 
-static void survives_every_failing_request(void **state)
+TEST_CASE(survives_every_failing_request)
 {
     bool struck = true;
 
@@ -154,19 +154,4 @@ static void survives_every_failing_request(void **state)
             status == RMM_ERR_OUT_OF_MEMORY);
         assert_true(struck || status == RMM_OK);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gives_every_alignment),
-        cmocka_unit_test(works_without_any_driver),
-        cmocka_unit_test(says_out_of_memory),
-        cmocka_unit_test(frees_what_is_out_at_its_end),
-        cmocka_unit_test(no_pool_can_be_built_on_it),
-        cmocka_unit_test(a_callback_for_host_memory_needs_no_driver_either),
-        cmocka_unit_test(survives_every_failing_request),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

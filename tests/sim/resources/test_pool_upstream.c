@@ -36,12 +36,12 @@ static void grow_and_trim_in_captures(rmm_resource_t *upstream)
     rmm_resource_release(upstream);
 }
 
-static void grows_over_a_pool_in_captures_of_blocking_streams(void **state)
+TEST_CASE(grows_over_a_pool_in_captures_of_blocking_streams)
 {
     grow_and_trim_in_captures(make_pool(0, 0));
 }
 
-static void grows_over_cudas_pool_in_captures_of_blocking_streams(void **state)
+TEST_CASE(grows_over_cudas_pool_in_captures_of_blocking_streams)
 {
     rmm_resource_t *async;
 
@@ -49,7 +49,7 @@ static void grows_over_cudas_pool_in_captures_of_blocking_streams(void **state)
     grow_and_trim_in_captures(async);
 }
 
-static void an_arena_begins_in_a_capture_of_a_blocking_stream(void **state)
+TEST_CASE(an_arena_begins_in_a_capture_of_a_blocking_stream)
 {
     rmm_arena_options_t options = RMM_ARENA_OPTIONS_INIT;
     rmm_stream_t stream = make_stream(0);
@@ -66,15 +66,4 @@ static void an_arena_begins_in_a_capture_of_a_blocking_stream(void **state)
     assert_cuda(sim_driver()->stream_destroy(stream));
     rmm_resource_release(arena);
     rmm_resource_release(pool);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(grows_over_a_pool_in_captures_of_blocking_streams),
-        cmocka_unit_test(grows_over_cudas_pool_in_captures_of_blocking_streams),
-        cmocka_unit_test(an_arena_begins_in_a_capture_of_a_blocking_stream),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

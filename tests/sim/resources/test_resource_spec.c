@@ -17,6 +17,216 @@
 
 #define GIB ((uint64_t)1 << 30)
 
+/* --- RMM_RESOURCE: the first cases, in children, before the driver is open ----------------- */
+
+static int in_child_with(const char *value, int (*body)(void))
+{
+    pid_t pid = fork_child(); /* nothing of the library was used yet */
+
+    if (pid == 0) {
+        setenv("RMM_RESOURCE", value, 1);
+        exit(body());
+    }
+    return exit_status_of(pid);
+}
+
+#define CHECK_THAT(condition)                                                          \
+    do {                                                                               \
+        if (!(condition)) {                                                            \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);            \
+            return 1;                                                                  \
+        }                                                                              \
+    } while (0)
+
+static int expect_cuda(void)
+{
+    rmm_resource_t *mr;
+
+    CHECK_THAT(rmm_get_current_device_resource(&mr) == RMM_OK);
+    CHECK_THAT(strcmp(rmm_resource_type(mr), "cuda") == 0);
+    rmm_resource_release(mr);
+    return 0;
+}
+
+TEST_CASE(an_empty_variable_is_none)
+{
+    assert_int_equal(in_child_with("", expect_cuda), 0);
+    assert_int_equal(in_child_with("cuda", expect_cuda), 0);
+}
+
+static int expect_pools(void)
+{
+    for (int device = 1; device >= 0; device--) {
+        rmm_resource_t *mr, *again;
+
+        CHECK_THAT(rmm_sim_allocated_bytes(device) == 0);
+        CHECK_THAT(rmm_get_per_device_resource(device, &mr) == RMM_OK);
+        CHECK_THAT(strcmp(rmm_resource_type(mr), "pool") == 0);
+        CHECK_THAT(mr->device == device);
+        CHECK_THAT(rmm_sim_allocated_bytes(device) > 40 * GIB - MIB);
+        CHECK_THAT(rmm_reset_per_device_resource(device) == RMM_OK);
+        CHECK_THAT(rmm_get_per_device_resource(device, &again) == RMM_OK);
+        CHECK_THAT(again == mr); /* kept, not made twice */
+        rmm_resource_release(mr);
+        rmm_resource_release(again);
+    }
+    return 0;
+}
+
+TEST_CASE(each_device_gets_its_own_at_its_first_use)
+{
+    assert_int_equal(in_child_with("pool:50%", expect_pools), 0);
+}
+
+static int expect_refusal_each_time(void)
+{
+    rmm_resource_t *mr = NULL;
+    rmm_resource_t *pool = NULL;
+
+    for (int i = 0; i < 3; i++) {
+        CHECK_THAT(rmm_get_current_device_resource(&mr) == RMM_ERR_INVALID_ARGUMENT);
+        CHECK_THAT(
+            strstr(rmm_last_error_message(), "RMM_RESOURCE is 'pol:50%' (") != NULL);
+        CHECK_THAT(
+            strstr(rmm_last_error_message(), "no resource is named 'pol'") != NULL);
+        CHECK_THAT(strstr(rmm_last_error_message(), "examples: pool:50%") != NULL);
+    }
+    CHECK_THAT(rmm_resource_create_from_spec("pool", &pool) == RMM_OK);
+    CHECK_THAT(rmm_set_current_device_resource(pool, &mr) == RMM_ERR_INVALID_ARGUMENT);
+    CHECK_THAT(mr == NULL);
+    CHECK_THAT(rmm_set_current_device_resource(pool, NULL) == RMM_OK); /* not asked */
+    CHECK_THAT(rmm_get_current_device_resource(&mr) == RMM_OK);
+    CHECK_THAT(mr == pool);
+    rmm_resource_release(mr);
+    rmm_resource_release(pool);
+    return 0;
+}
+
+TEST_CASE(a_malformed_value_is_refused_at_each_use)
+{
+    assert_int_equal(in_child_with("pol:50%", expect_refusal_each_time), 0);
+}
+
+static int expect_out_of_memory_and_recovery(void)
+{
+    rmm_resource_t *mr = NULL;
+
+    CHECK_THAT(rmm_get_current_device_resource(&mr) == RMM_ERR_OUT_OF_MEMORY);
+    CHECK_THAT(strstr(rmm_last_error_message(), "RMM_RESOURCE is") != NULL);
+    CHECK_THAT(mr == NULL && rmm_sim_allocated_bytes(0) == 0);
+    setenv("RMM_RESOURCE", "pool:1GiB", 1);
+    CHECK_THAT(rmm_get_current_device_resource(&mr) == RMM_OK);
+    rmm_resource_release(mr);
+    return 0;
+}
+
+TEST_CASE(too_much_is_out_of_memory)
+{
+    assert_int_equal(
+        in_child_with("pool:500TiB", expect_out_of_memory_and_recovery), 0);
+}
+
+static int set_before_any_get(void)
+{
+    rmm_resource_t *cuda;
+
+    CHECK_THAT(rmm_cuda_resource_create(&cuda) == RMM_OK);
+    CHECK_THAT(rmm_set_current_device_resource(cuda, NULL) == RMM_OK);
+    rmm_resource_release(cuda);
+    CHECK_THAT(rmm_sim_allocated_bytes(0) == 0);
+    return 0;
+}
+
+TEST_CASE(a_program_that_sets_its_own_pays_for_no_other)
+{
+    assert_int_equal(in_child_with("pool:50%", set_before_any_get), 0);
+}
+
+/* The first use with one failure in it; a second use must then work. */
+enum { STRUCK = 10, MAX_ROUNDS = 500 };
+
+static uint64_t nth_call;
+static bool fail_host_memory;
+
+static int use_first_with_a_failure(void)
+{
+    char plan[32];
+    rmm_resource_t *mr = NULL;
+    rmm_status_t status;
+    bool struck;
+
+    snprintf(plan, sizeof(plan), "any:%lu", (unsigned long)nth_call);
+    CHECK_THAT(rmm_sim_active());
+    if (fail_host_memory) {
+        rmm__host_memory_fail(nth_call);
+    } else {
+        CHECK_THAT(rmm_sim_fail(plan));
+    }
+    status = rmm_get_current_device_resource(&mr);
+    struck = fail_host_memory ? rmm__host_memory_fail_struck() : rmm_sim_fail_struck();
+    rmm__host_memory_fail(0);
+    CHECK_THAT(rmm_sim_fail(NULL));
+    CHECK_THAT((status == RMM_OK) == (mr != NULL));
+    CHECK_THAT(status == RMM_OK || rmm_last_error_message()[0] != '\0');
+    rmm_resource_release(mr);
+    CHECK_THAT(rmm_get_current_device_resource(&mr) == RMM_OK);
+    CHECK_THAT(strcmp(rmm_resource_type(mr), "statistics") == 0);
+    rmm_resource_release(mr);
+    CHECK_THAT(rmm_sim_violations() == 0);
+    return struck ? STRUCK : 0;
+}
+
+static void expect_recovery_from_each_failure(void)
+{
+    for (nth_call = 1; nth_call < MAX_ROUNDS; nth_call++) {
+        int ended = in_child_with("statistics+pool:1MiB", use_first_with_a_failure);
+
+        if (ended == 0) {
+            assert_true(nth_call > 5);
+            return;
+        }
+        assert_int_equal(ended, STRUCK);
+    }
+    fail_msg("the first use never got through");
+}
+
+TEST_CASE(a_first_use_that_fails_can_be_tried_again)
+{
+    fail_host_memory = false;
+    expect_recovery_from_each_failure();
+    fail_host_memory = true;
+    expect_recovery_from_each_failure();
+}
+
+static unsigned refused_in_callback;
+
+static void ask_for_the_default(rmm_log_level_t level, const char *message, void *arg)
+{
+    rmm_resource_t *mr;
+
+    refused_in_callback += rmm_get_current_device_resource(&mr) == RMM_ERR_UNSUPPORTED;
+}
+
+static int ask_while_it_is_made(void)
+{
+    rmm_resource_t *mr;
+
+    CHECK_THAT(rmm_log_to_callback(ask_for_the_default, NULL) == RMM_OK);
+    CHECK_THAT(rmm_log_set_level(RMM_LEVEL_DEBUG) == RMM_OK);
+    setenv("RMM_PUBLISH", "1", 1); /* the first resource warns that it cannot */
+    setenv("RMM_RUNTIME_DIR", "/proc/nowhere", 1);
+    CHECK_THAT(rmm_get_current_device_resource(&mr) == RMM_OK);
+    rmm_log_to_stderr();
+    rmm_resource_release(mr);
+    CHECK_THAT(refused_in_callback > 0);
+    return 0;
+}
+
+TEST_CASE(a_log_callback_that_asks_for_it_does_not_hang)
+{
+    assert_int_equal(in_child_with("pool", ask_while_it_is_made), 0);
+}
+
 /* --- rmm_resource_create_from_spec() --------------------------------------------------- */
 
 static rmm_resource_t *make(const char *spec)
@@ -78,7 +288,7 @@ static void expect_built(const word_t *word)
     assert_int_equal(rmm_sim_allocated_bytes(0), 0);
 }
 
-static void each_word_builds_what_it_says(void **state)
+TEST_CASE(each_word_builds_what_it_says)
 {
     for (size_t i = 0; i < WORD_COUNT; i++) {
         expect_built(&words[i]);
@@ -86,7 +296,7 @@ static void each_word_builds_what_it_says(void **state)
     assert_int_equal(rmm_sim_violations(), 0);
 }
 
-static void every_name_of_a_resource_has_a_case(void **state)
+TEST_CASE(every_name_of_a_resource_has_a_case)
 {
     const rmm_spec_kind_t *kind;
 
@@ -104,7 +314,7 @@ static void every_name_of_a_resource_has_a_case(void **state)
     }
 }
 
-static void sizes_are_initial_and_maximum(void **state)
+TEST_CASE(sizes_are_initial_and_maximum)
 {
     rmm_resource_t *mr = make("pool:1MiB:3MiB");
     uint64_t headroom_bytes;
@@ -129,7 +339,7 @@ static void sizes_are_initial_and_maximum(void **state)
     assert_int_equal(rmm_sim_allocated_bytes(0), 0);
 }
 
-static void percent_is_of_what_is_free_now(void **state)
+TEST_CASE(percent_is_of_what_is_free_now)
 {
     uint64_t free_bytes, total_bytes;
     rmm_resource_t *cuda = make_cuda();
@@ -146,7 +356,7 @@ static void percent_is_of_what_is_free_now(void **state)
     rmm_resource_release(cuda);
 }
 
-static void a_spec_sets_the_block_size(void **state)
+TEST_CASE(a_spec_sets_the_block_size)
 {
     rmm_resource_t *mr = make("fixed_size:4KiB");
     void *ptr;
@@ -157,7 +367,7 @@ static void a_spec_sets_the_block_size(void **state)
     rmm_resource_release(mr);
 }
 
-static void a_part_of_the_free_memory_is_whole_units(void **state)
+TEST_CASE(a_part_of_the_free_memory_is_whole_units)
 {
     rmm_resource_t *cuda = make("cuda");
     void *block = take(cuda, 512, NULL);
@@ -177,7 +387,7 @@ static void a_part_of_the_free_memory_is_whole_units(void **state)
     rmm_resource_release(cuda);
 }
 
-static void an_adaptor_gets_its_sizes(void **state)
+TEST_CASE(an_adaptor_gets_its_sizes)
 {
     rmm_resource_t *mr = make("limiting:1MiB+aligned:64KiB+cuda");
     void *ptr = take(mr, 512 * KIB, NULL);
@@ -191,7 +401,7 @@ static void an_adaptor_gets_its_sizes(void **state)
     assert_int_equal(rmm_sim_allocated_bytes(0), 0);
 }
 
-static void a_wrong_spec_is_refused_in_one_line(void **state)
+TEST_CASE(a_wrong_spec_is_refused_in_one_line)
 {
     static const char *const wrong[] = {
         "",          "poool",     "statistics", "limiting+pool", "pool:x",
@@ -214,7 +424,7 @@ static void a_wrong_spec_is_refused_in_one_line(void **state)
     assert_ptr_equal(mr, mark);
 }
 
-static void what_a_creator_refuses_names_the_spec(void **state)
+TEST_CASE(what_a_creator_refuses_names_the_spec)
 {
     rmm_resource_t *mr = NULL;
 
@@ -228,7 +438,7 @@ static void what_a_creator_refuses_names_the_spec(void **state)
     assert_int_equal(rmm_sim_allocated_bytes(0), 0);
 }
 
-static void what_fails_on_the_way_leaves_nothing(void **state)
+TEST_CASE(what_fails_on_the_way_leaves_nothing)
 {
     for (uint64_t nth = 1;; nth++) {
         rmm_resource_t *mr = NULL;
@@ -249,238 +459,8 @@ static void what_fails_on_the_way_leaves_nothing(void **state)
     }
 }
 
-/* --- RMM_RESOURCE ------------------------------------------------------------------------- */
-
-static int in_child_with(const char *value, int (*body)(void))
-{
-    pid_t pid = fork_child(); /* nothing of the library was used yet */
-
-    if (pid == 0) {
-        setenv("RMM_RESOURCE", value, 1);
-        exit(body());
-    }
-    return exit_status_of(pid);
-}
-
-#define CHECK_THAT(condition)                                                          \
-    do {                                                                               \
-        if (!(condition)) {                                                            \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);            \
-            return 1;                                                                  \
-        }                                                                              \
-    } while (0)
-
-static int expect_cuda(void)
-{
-    rmm_resource_t *mr;
-
-    CHECK_THAT(rmm_get_current_device_resource(&mr) == RMM_OK);
-    CHECK_THAT(strcmp(rmm_resource_type(mr), "cuda") == 0);
-    rmm_resource_release(mr);
-    return 0;
-}
-
-static void an_empty_variable_is_none(void **state)
-{
-    assert_int_equal(in_child_with("", expect_cuda), 0);
-    assert_int_equal(in_child_with("cuda", expect_cuda), 0);
-}
-
-static int expect_pools(void)
-{
-    for (int device = 1; device >= 0; device--) {
-        rmm_resource_t *mr, *again;
-
-        CHECK_THAT(rmm_sim_allocated_bytes(device) == 0);
-        CHECK_THAT(rmm_get_per_device_resource(device, &mr) == RMM_OK);
-        CHECK_THAT(strcmp(rmm_resource_type(mr), "pool") == 0);
-        CHECK_THAT(mr->device == device);
-        CHECK_THAT(rmm_sim_allocated_bytes(device) > 40 * GIB - MIB);
-        CHECK_THAT(rmm_reset_per_device_resource(device) == RMM_OK);
-        CHECK_THAT(rmm_get_per_device_resource(device, &again) == RMM_OK);
-        CHECK_THAT(again == mr); /* kept, not made twice */
-        rmm_resource_release(mr);
-        rmm_resource_release(again);
-    }
-    return 0;
-}
-
-static void each_device_gets_its_own_at_its_first_use(void **state)
-{
-    assert_int_equal(in_child_with("pool:50%", expect_pools), 0);
-}
-
-static int expect_refusal_each_time(void)
-{
-    rmm_resource_t *mr = NULL;
-    rmm_resource_t *pool = NULL;
-
-    for (int i = 0; i < 3; i++) {
-        CHECK_THAT(rmm_get_current_device_resource(&mr) == RMM_ERR_INVALID_ARGUMENT);
-        CHECK_THAT(
-            strstr(rmm_last_error_message(), "RMM_RESOURCE is 'pol:50%' (") != NULL);
-        CHECK_THAT(
-            strstr(rmm_last_error_message(), "no resource is named 'pol'") != NULL);
-        CHECK_THAT(strstr(rmm_last_error_message(), "examples: pool:50%") != NULL);
-    }
-    CHECK_THAT(rmm_resource_create_from_spec("pool", &pool) == RMM_OK);
-    CHECK_THAT(rmm_set_current_device_resource(pool, &mr) == RMM_ERR_INVALID_ARGUMENT);
-    CHECK_THAT(mr == NULL);
-    CHECK_THAT(rmm_set_current_device_resource(pool, NULL) == RMM_OK); /* not asked */
-    CHECK_THAT(rmm_get_current_device_resource(&mr) == RMM_OK);
-    CHECK_THAT(mr == pool);
-    rmm_resource_release(mr);
-    rmm_resource_release(pool);
-    return 0;
-}
-
-static void a_malformed_value_is_refused_at_each_use(void **state)
-{
-    assert_int_equal(in_child_with("pol:50%", expect_refusal_each_time), 0);
-}
-
-static int expect_out_of_memory_and_recovery(void)
-{
-    rmm_resource_t *mr = NULL;
-
-    CHECK_THAT(rmm_get_current_device_resource(&mr) == RMM_ERR_OUT_OF_MEMORY);
-    CHECK_THAT(strstr(rmm_last_error_message(), "RMM_RESOURCE is") != NULL);
-    CHECK_THAT(mr == NULL && rmm_sim_allocated_bytes(0) == 0);
-    setenv("RMM_RESOURCE", "pool:1GiB", 1);
-    CHECK_THAT(rmm_get_current_device_resource(&mr) == RMM_OK);
-    rmm_resource_release(mr);
-    return 0;
-}
-
-static void too_much_is_out_of_memory(void **state)
-{
-    assert_int_equal(
-        in_child_with("pool:500TiB", expect_out_of_memory_and_recovery), 0);
-}
-
-static int set_before_any_get(void)
-{
-    rmm_resource_t *cuda;
-
-    CHECK_THAT(rmm_cuda_resource_create(&cuda) == RMM_OK);
-    CHECK_THAT(rmm_set_current_device_resource(cuda, NULL) == RMM_OK);
-    rmm_resource_release(cuda);
-    CHECK_THAT(rmm_sim_allocated_bytes(0) == 0);
-    return 0;
-}
-
-static void a_program_that_sets_its_own_pays_for_no_other(void **state)
-{
-    assert_int_equal(in_child_with("pool:50%", set_before_any_get), 0);
-}
-
-/* The first use with one failure in it; a second use must then work. */
-enum { STRUCK = 10, MAX_ROUNDS = 500 };
-
-static uint64_t nth_call;
-static bool fail_host_memory;
-
-static int use_first_with_a_failure(void)
-{
-    char plan[32];
-    rmm_resource_t *mr = NULL;
-    rmm_status_t status;
-    bool struck;
-
-    snprintf(plan, sizeof(plan), "any:%lu", (unsigned long)nth_call);
-    CHECK_THAT(rmm_sim_active());
-    if (fail_host_memory) {
-        rmm__host_memory_fail(nth_call);
-    } else {
-        CHECK_THAT(rmm_sim_fail(plan));
-    }
-    status = rmm_get_current_device_resource(&mr);
-    struck = fail_host_memory ? rmm__host_memory_fail_struck() : rmm_sim_fail_struck();
-    rmm__host_memory_fail(0);
-    CHECK_THAT(rmm_sim_fail(NULL));
-    CHECK_THAT((status == RMM_OK) == (mr != NULL));
-    CHECK_THAT(status == RMM_OK || rmm_last_error_message()[0] != '\0');
-    rmm_resource_release(mr);
-    CHECK_THAT(rmm_get_current_device_resource(&mr) == RMM_OK);
-    CHECK_THAT(strcmp(rmm_resource_type(mr), "statistics") == 0);
-    rmm_resource_release(mr);
-    CHECK_THAT(rmm_sim_violations() == 0);
-    return struck ? STRUCK : 0;
-}
-
-static void expect_recovery_from_each_failure(void)
-{
-    for (nth_call = 1; nth_call < MAX_ROUNDS; nth_call++) {
-        int ended = in_child_with("statistics+pool:1MiB", use_first_with_a_failure);
-
-        if (ended == 0) {
-            assert_true(nth_call > 5);
-            return;
-        }
-        assert_int_equal(ended, STRUCK);
-    }
-    fail_msg("the first use never got through");
-}
-
-static void a_first_use_that_fails_can_be_tried_again(void **state)
-{
-    fail_host_memory = false;
-    expect_recovery_from_each_failure();
-    fail_host_memory = true;
-    expect_recovery_from_each_failure();
-}
-
-static unsigned refused_in_callback;
-
-static void ask_for_the_default(rmm_log_level_t level, const char *message, void *arg)
-{
-    rmm_resource_t *mr;
-
-    refused_in_callback += rmm_get_current_device_resource(&mr) == RMM_ERR_UNSUPPORTED;
-}
-
-static int ask_while_it_is_made(void)
-{
-    rmm_resource_t *mr;
-
-    CHECK_THAT(rmm_log_to_callback(ask_for_the_default, NULL) == RMM_OK);
-    CHECK_THAT(rmm_log_set_level(RMM_LEVEL_DEBUG) == RMM_OK);
-    setenv("RMM_PUBLISH", "1", 1); /* the first resource warns that it cannot */
-    setenv("RMM_RUNTIME_DIR", "/proc/nowhere", 1);
-    CHECK_THAT(rmm_get_current_device_resource(&mr) == RMM_OK);
-    rmm_log_to_stderr();
-    rmm_resource_release(mr);
-    CHECK_THAT(refused_in_callback > 0);
-    return 0;
-}
-
-static void a_log_callback_that_asks_for_it_does_not_hang(void **state)
-{
-    assert_int_equal(in_child_with("pool", ask_while_it_is_made), 0);
-}
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_empty_variable_is_none),
-        cmocka_unit_test(each_device_gets_its_own_at_its_first_use),
-        cmocka_unit_test(a_malformed_value_is_refused_at_each_use),
-        cmocka_unit_test(too_much_is_out_of_memory),
-        cmocka_unit_test(a_program_that_sets_its_own_pays_for_no_other),
-        cmocka_unit_test(a_log_callback_that_asks_for_it_does_not_hang),
-        cmocka_unit_test(a_first_use_that_fails_can_be_tried_again),
-        cmocka_unit_test(each_word_builds_what_it_says),
-        cmocka_unit_test(every_name_of_a_resource_has_a_case),
-        cmocka_unit_test(sizes_are_initial_and_maximum),
-        cmocka_unit_test(percent_is_of_what_is_free_now),
-        cmocka_unit_test(a_spec_sets_the_block_size),
-        cmocka_unit_test(a_part_of_the_free_memory_is_whole_units),
-        cmocka_unit_test(an_adaptor_gets_its_sizes),
-        cmocka_unit_test(a_wrong_spec_is_refused_in_one_line),
-        cmocka_unit_test(what_a_creator_refuses_names_the_spec),
-        cmocka_unit_test(what_fails_on_the_way_leaves_nothing),
-    };
-
     setenv("RMM_LOG_FILE", "/dev/null", 1);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return harness_run_cases(NULL, NULL);
 }

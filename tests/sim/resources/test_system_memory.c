@@ -51,7 +51,7 @@ static void end(rmm_resource_t *mr)
 /* --- both --------------------------------------------------------------------------- */
 
 /* [FirstTouchOnCPU, FirstTouchOnGPU: as far as there are no pages that move] */
-static void host_and_device_use_the_same_block(void **state)
+TEST_CASE(host_and_device_use_the_same_block)
 {
     rmm_resource_t *resources[] = {make_system(), make_headroom(0)};
     const size_t sizes[] = {8, 4096, 10 * MIB};
@@ -77,7 +77,7 @@ static void host_and_device_use_the_same_block(void **state)
     end(resources[1]);
 }
 
-static void counts_as_memory_of_its_device(void **state)
+TEST_CASE(counts_as_memory_of_its_device)
 {
     rmm_resource_t *mr = make_system();
     void *block = take(mr, 1000, NULL);
@@ -112,7 +112,7 @@ static void a_free_waits_for_its_stream(rmm_resource_t *mr, size_t bytes)
     end(mr);
 }
 
-static void a_free_waits_for_the_work_of_its_stream(void **state)
+TEST_CASE(a_free_waits_for_the_work_of_its_stream)
 {
     a_free_waits_for_its_stream(make_system(), MIB);
     a_free_waits_for_its_stream(make_headroom(0), 64);
@@ -120,7 +120,7 @@ static void a_free_waits_for_the_work_of_its_stream(void **state)
 }
 
 /* A capture cannot be waited for, and must not be ruined. */
-static void a_free_leaves_a_capture_whole(void **state)
+TEST_CASE(a_free_leaves_a_capture_whole)
 {
     rmm_resource_t *mr = make_system();
     rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
@@ -157,7 +157,7 @@ static int synchronize_and_look(rmm_stream_t stream)
 }
 
 /* CUDA takes a wait for any stream amiss while another thread captures in global mode. */
-static void a_free_waits_in_relaxed_mode(void **state)
+TEST_CASE(a_free_waits_in_relaxed_mode)
 {
     rmm_driver_t watched = *sim_driver();
     rmm_resource_t *mr = make_system();
@@ -180,7 +180,7 @@ static void a_free_waits_in_relaxed_mode(void **state)
 }
 
 /* The wait fails once: then the whole device is waited for. */
-static void a_free_never_outruns_its_work(void **state)
+TEST_CASE(a_free_never_outruns_its_work)
 {
     static const char *const plans[] = {
         "stream_key:1", "stream_synchronize:1", "stream_synchronize:1:700",
@@ -203,7 +203,7 @@ static void a_free_never_outruns_its_work(void **state)
     end(mr);
 }
 
-static void the_end_waits_for_all_work(void **state)
+TEST_CASE(the_end_waits_for_all_work)
 {
     rmm_resource_t *mr = make_system();
     rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
@@ -220,7 +220,7 @@ static void the_end_waits_for_all_work(void **state)
     assert_cuda(sim_driver()->stream_destroy(stream));
 }
 
-static void refuses_what_no_machine_has(void **state)
+TEST_CASE(refuses_what_no_machine_has)
 {
     rmm_resource_t *resources[] = {make_system(), make_headroom(GIB)};
     const size_t sizes[] = {SIZE_MAX,    SIZE_MAX - 4095,    (size_t)PTRDIFF_MAX + 1,
@@ -238,7 +238,7 @@ static void refuses_what_no_machine_has(void **state)
     end(resources[1]);
 }
 
-static void aligns_as_requested(void **state)
+TEST_CASE(aligns_as_requested)
 {
     rmm_resource_t *resources[] = {make_system(), make_headroom(0)};
 
@@ -257,7 +257,7 @@ static void aligns_as_requested(void **state)
     end(resources[1]);
 }
 
-static void system_memory_is_shared_by_all_who_create_it(void **state)
+TEST_CASE(system_memory_is_shared_by_all_who_create_it)
 {
     rmm_resource_t *first = make_system();
     rmm_resource_t *second = make_system();
@@ -270,7 +270,7 @@ static void system_memory_is_shared_by_all_who_create_it(void **state)
 
 /* --- headroom ----------------------------------------------------------------------- */
 
-static void a_block_prefers_the_device_where_there_is_room(void **state)
+TEST_CASE(a_block_prefers_the_device_where_there_is_room)
 {
     const size_t sizes[] = {(size_t)sysconf(_SC_PAGESIZE), 10 * MIB + 1};
     rmm_resource_t *mr = make_headroom(GIB);
@@ -285,7 +285,7 @@ static void a_block_prefers_the_device_where_there_is_room(void **state)
 }
 
 /* [HeadroomMRReserveAllFreeMemory] */
-static void a_headroom_of_all_free_memory_leaves_the_host(void **state)
+TEST_CASE(a_headroom_of_all_free_memory_leaves_the_host)
 {
     const uint64_t headrooms[] = {free_bytes(), UINT64_MAX};
 
@@ -300,7 +300,7 @@ static void a_headroom_of_all_free_memory_leaves_the_host(void **state)
 }
 
 /* The device has room for part of it, which does not end on a page. */
-static void a_block_is_parted_at_a_page(void **state)
+TEST_CASE(a_block_is_parted_at_a_page)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     size_t room = 4 * MIB + page - 1;
@@ -316,7 +316,7 @@ static void a_block_is_parted_at_a_page(void **state)
     end(mr);
 }
 
-static void less_than_a_page_has_no_preference(void **state)
+TEST_CASE(less_than_a_page_has_no_preference)
 {
     rmm_resource_t *mr = make_headroom(0);
     void *block;
@@ -341,7 +341,7 @@ static long mapped_pages(void)
     return pages;
 }
 
-static void a_preference_that_fails_fails_the_allocation(void **state)
+TEST_CASE(a_preference_that_fails_fails_the_allocation)
 {
     static const char *const plans[] = {"mem_prefer:1:1", "memory_info:1:1"};
     rmm_resource_t *mr = make_headroom(0);
@@ -361,7 +361,7 @@ static void a_preference_that_fails_fails_the_allocation(void **state)
 }
 
 /* [HeadroomMRDifferentParametersUnequal] */
-static void different_headrooms_are_unequal(void **state)
+TEST_CASE(different_headrooms_are_unequal)
 {
     rmm_resource_t *first = make_headroom(MIB);
     rmm_resource_t *same = make_headroom(MIB);
@@ -378,7 +378,7 @@ static void different_headrooms_are_unequal(void **state)
     end(same);
 }
 
-static void refuses_wrong_arguments(void **state)
+TEST_CASE(refuses_wrong_arguments)
 {
     rmm_sam_headroom_options_t options = RMM_SAM_HEADROOM_OPTIONS_INIT;
     rmm_resource_t *mr = NULL;
@@ -390,29 +390,4 @@ static void refuses_wrong_arguments(void **state)
         rmm_sam_headroom_resource_create(NULL, NULL), RMM_ERR_INVALID_ARGUMENT);
     assert_int_equal(rmm_system_resource_create(NULL), RMM_ERR_INVALID_ARGUMENT);
     assert_null(mr);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(host_and_device_use_the_same_block),
-        cmocka_unit_test(counts_as_memory_of_its_device),
-        cmocka_unit_test(a_free_waits_for_the_work_of_its_stream),
-        cmocka_unit_test(a_free_leaves_a_capture_whole),
-        cmocka_unit_test(a_free_waits_in_relaxed_mode),
-        cmocka_unit_test(a_free_never_outruns_its_work),
-        cmocka_unit_test(the_end_waits_for_all_work),
-        cmocka_unit_test(refuses_what_no_machine_has),
-        cmocka_unit_test(aligns_as_requested),
-        cmocka_unit_test(system_memory_is_shared_by_all_who_create_it),
-        cmocka_unit_test(a_block_prefers_the_device_where_there_is_room),
-        cmocka_unit_test(a_headroom_of_all_free_memory_leaves_the_host),
-        cmocka_unit_test(a_block_is_parted_at_a_page),
-        cmocka_unit_test(less_than_a_page_has_no_preference),
-        cmocka_unit_test(a_preference_that_fails_fails_the_allocation),
-        cmocka_unit_test(different_headrooms_are_unequal),
-        cmocka_unit_test(refuses_wrong_arguments),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,7 +32,7 @@ static void drop(int device, rmm_resource_t *pool)
     assert_int_equal(rmm_sim_violations(), 0);
 }
 
-static void serves_from_the_default_of_the_device(void **state)
+TEST_CASE(serves_from_the_default_of_the_device)
 {
     rmm_resource_t *pool = set_pool(1, 0);
     void *ptr = rmm_torch_malloc(1000, 1, NULL);
@@ -45,7 +45,7 @@ static void serves_from_the_default_of_the_device(void **state)
     drop(1, pool);
 }
 
-static void no_bytes_are_null_and_cost_nothing(void **state)
+TEST_CASE(no_bytes_are_null_and_cost_nothing)
 {
     rmm_resource_t *pool = set_pool(0, 0);
 
@@ -55,7 +55,7 @@ static void no_bytes_are_null_and_cost_nothing(void **state)
     drop(0, pool);
 }
 
-static void frees_to_where_it_came_from(void **state)
+TEST_CASE(frees_to_where_it_came_from)
 {
     rmm_resource_t *first = set_pool(0, 0);
     void *ptr = rmm_torch_malloc(1000, 0, NULL);
@@ -69,7 +69,7 @@ static void frees_to_where_it_came_from(void **state)
     drop(0, second);
 }
 
-static void leaves_a_strange_pointer_alone(void **state)
+TEST_CASE(leaves_a_strange_pointer_alone)
 {
     rmm_resource_t *pool = set_pool(0, 0);
     void *ptr = rmm_torch_malloc(1000, 0, NULL);
@@ -82,7 +82,7 @@ static void leaves_a_strange_pointer_alone(void **state)
     drop(0, pool);
 }
 
-static void a_failure_is_null_with_the_reason(void **state)
+TEST_CASE(a_failure_is_null_with_the_reason)
 {
     rmm_resource_t *pool = set_pool(0, MIB);
 
@@ -99,7 +99,7 @@ static void a_failure_is_null_with_the_reason(void **state)
 }
 
 /* Neither room in the table nor a reference of the resource. */
-static void a_failure_costs_nothing(void **state)
+TEST_CASE(a_failure_costs_nothing)
 {
     rmm_resource_t *pool = set_pool(0, MIB);
 
@@ -115,7 +115,7 @@ static void a_failure_costs_nothing(void **state)
     assert_int_equal(rmm_sim_allocated_bytes(0), 0);
 }
 
-static void every_request_for_host_memory_may_fail(void **state)
+TEST_CASE(every_request_for_host_memory_may_fail)
 {
     for (uint64_t nth = 1;; nth++) {
         rmm_resource_t *pool = set_pool(0, 0);
@@ -153,7 +153,7 @@ static void *fill_and_free(void *argument)
     return NULL;
 }
 
-static void threads_may_use_it_at_once(void **state)
+TEST_CASE(threads_may_use_it_at_once)
 {
     rmm_resource_t *pool = set_pool(0, 0);
     pthread_t threads[THREADS];
@@ -173,7 +173,7 @@ static void threads_may_use_it_at_once(void **state)
 }
 
 /* Python forks with tensors alive, and collects them in the child. */
-static void a_forked_child_may_free_and_is_refused(void **state)
+TEST_CASE(a_forked_child_may_free_and_is_refused)
 {
     rmm_resource_t *pool = set_pool(0, 0);
     void *ptr = rmm_torch_malloc(1000, 0, NULL);
@@ -267,13 +267,13 @@ static unsigned seeds_with_mixed_data(bool is_recorded)
     return mixed;
 }
 
-static void a_free_is_behind_the_work_of_recorded_streams(void **state)
+TEST_CASE(a_free_is_behind_the_work_of_recorded_streams)
 {
     assert_int_not_equal(seeds_with_mixed_data(false), 0); /* the test can fail */
     assert_int_equal(seeds_with_mixed_data(true), 0);
 }
 
-static void a_pointer_of_others_is_not_recorded(void **state)
+TEST_CASE(a_pointer_of_others_is_not_recorded)
 {
     rmm_resource_t *pool = set_pool(0, 0);
     int strange;
@@ -284,7 +284,7 @@ static void a_pointer_of_others_is_not_recorded(void **state)
 }
 
 /* The list of the first block is not inherited by the next at its address. */
-static void recorded_streams_end_with_their_block(void **state)
+TEST_CASE(recorded_streams_end_with_their_block)
 {
     rmm_resource_t *pool = set_pool(0, 0);
     rmm_stream_t ended;
@@ -312,7 +312,7 @@ static void free_in_a_capture(rmm_stream_t captured, use_t *use, void *ptr)
     assert_cuda(rmm_sim_graph_destroy(graph));
 }
 
-static void a_capture_of_either_stream_stays_whole(void **state)
+TEST_CASE(a_capture_of_either_stream_stays_whole)
 {
     for (int i = 0; i < 2; i++) {
         rmm_resource_t *pool = set_pool(0, 0);
@@ -329,7 +329,7 @@ static void a_capture_of_either_stream_stays_whole(void **state)
     }
 }
 
-static void a_stream_of_another_device_is_waited_for(void **state)
+TEST_CASE(a_stream_of_another_device_is_waited_for)
 {
     rmm_resource_t *pool = set_pool(0, 0);
     unsigned char bytes[4096] = {0};
@@ -353,7 +353,7 @@ static void a_stream_of_another_device_is_waited_for(void **state)
     drop(0, pool);
 }
 
-static void recording_without_host_memory_says_so(void **state)
+TEST_CASE(recording_without_host_memory_says_so)
 {
     rmm_resource_t *pool = set_pool(0, 0);
     void *ptr = rmm_torch_malloc(1000, 0, NULL);
@@ -370,27 +370,4 @@ static void recording_without_host_memory_says_so(void **state)
     }
     rmm_torch_free(ptr, 1000, 0, NULL);
     drop(0, pool);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(serves_from_the_default_of_the_device),
-        cmocka_unit_test(no_bytes_are_null_and_cost_nothing),
-        cmocka_unit_test(frees_to_where_it_came_from),
-        cmocka_unit_test(leaves_a_strange_pointer_alone),
-        cmocka_unit_test(a_failure_costs_nothing),
-        cmocka_unit_test(a_failure_is_null_with_the_reason),
-        cmocka_unit_test(every_request_for_host_memory_may_fail),
-        cmocka_unit_test(threads_may_use_it_at_once),
-        cmocka_unit_test(a_forked_child_may_free_and_is_refused),
-        cmocka_unit_test(a_free_is_behind_the_work_of_recorded_streams),
-        cmocka_unit_test(a_pointer_of_others_is_not_recorded),
-        cmocka_unit_test(recorded_streams_end_with_their_block),
-        cmocka_unit_test(a_capture_of_either_stream_stays_whole),
-        cmocka_unit_test(a_stream_of_another_device_is_waited_for),
-        cmocka_unit_test(recording_without_host_memory_says_so),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
