@@ -37,7 +37,7 @@ static bool is_accepted(uint64_t alignment)
     return status == RMM_OK;
 }
 
-static void throws_on_invalid_allocation_alignment(void **state)
+TEST_CASE(throws_on_invalid_allocation_alignment)
 {
     assert_false(is_accepted(255));
     assert_false(is_accepted(768));
@@ -45,7 +45,7 @@ static void throws_on_invalid_allocation_alignment(void **state)
     assert_true(is_accepted(256));
 }
 
-static void bumps_small_alignments_to_256_bytes(void **state)
+TEST_CASE(bumps_small_alignments_to_256_bytes)
 {
     for (uint64_t alignment = 1; alignment <= 256; alignment *= 2) {
         mock_t *mock = make_mock();
@@ -62,7 +62,7 @@ static void bumps_small_alignments_to_256_bytes(void **state)
     }
 }
 
-static void tells_its_alignment_and_threshold(void **state)
+TEST_CASE(tells_its_alignment_and_threshold)
 {
     rmm_resource_t *mr = make_aligned(make_cuda(), 4096, 65536);
     rmm_resource_t *cuda = make_cuda();
@@ -80,7 +80,7 @@ static void tells_its_alignment_and_threshold(void **state)
     end_adaptor(mr);
 }
 
-static void passes_the_default_alignment_through(void **state)
+TEST_CASE(passes_the_default_alignment_through)
 {
     mock_t *mock = make_mock();
     rmm_resource_t *mr = make_aligned(&mock->base, 0, 0);
@@ -96,7 +96,7 @@ static void passes_the_default_alignment_through(void **state)
     end_adaptor(mr);
 }
 
-static void passes_what_is_below_the_threshold_through(void **state)
+TEST_CASE(passes_what_is_below_the_threshold_through)
 {
     static const size_t sizes[] = {3, 65528};
     mock_t *mock = make_mock();
@@ -115,7 +115,7 @@ static void passes_what_is_below_the_threshold_through(void **state)
     end_adaptor(mr);
 }
 
-static void requests_the_padded_size_even_if_the_address_is_aligned(void **state)
+TEST_CASE(requests_the_padded_size_even_if_the_address_is_aligned)
 {
     mock_t *mock = make_mock();
     rmm_resource_t *mr = make_aligned(&mock->base, 4096, 65536);
@@ -131,7 +131,7 @@ static void requests_the_padded_size_even_if_the_address_is_aligned(void **state
     end_adaptor(mr);
 }
 
-static void aligns_the_upstream_address(void **state)
+TEST_CASE(aligns_the_upstream_address)
 {
     mock_t *mock = make_mock();
     rmm_resource_t *mr = make_aligned(&mock->base, 4096, 65536);
@@ -151,7 +151,7 @@ static void aligns_the_upstream_address(void **state)
     end_adaptor(mr);
 }
 
-static void aligns_multiple(void **state)
+TEST_CASE(aligns_multiple)
 {
     static const struct {
         uintptr_t address, aligned;
@@ -177,7 +177,7 @@ static void aligns_multiple(void **state)
     end_adaptor(mr);
 }
 
-static void aligns_a_real_pointer(void **state)
+TEST_CASE(aligns_a_real_pointer)
 {
     rmm_resource_t *mr = make_aligned(make_pool(0, 0), 4096, 65536);
     void *blocks[8];
@@ -200,7 +200,7 @@ static void aligns_a_real_pointer(void **state)
     assert_int_equal(rmm_sim_violations(), 0);
 }
 
-static void gives_the_alignment_that_a_request_asks_for(void **state)
+TEST_CASE(gives_the_alignment_that_a_request_asks_for)
 {
     mock_t *mock = make_mock();
     rmm_resource_t *mr = make_aligned(&mock->base, 1024, 65536);
@@ -220,7 +220,7 @@ static void gives_the_alignment_that_a_request_asks_for(void **state)
     end_adaptor(mr);
 }
 
-static void counts_what_was_asked_for_and_not_what_upstream_gave(void **state)
+TEST_CASE(counts_what_was_asked_for_and_not_what_upstream_gave)
 {
     rmm_resource_t *mr = make_aligned(make_cuda(), 4096, 0);
     void *ptr = take(mr, 1000, NULL);
@@ -234,7 +234,7 @@ static void counts_what_was_asked_for_and_not_what_upstream_gave(void **state)
     end_adaptor(mr);
 }
 
-static void refuses_sizes_that_no_address_space_holds(void **state)
+TEST_CASE(refuses_sizes_that_no_address_space_holds)
 {
     rmm_resource_t *mr = make_aligned(make_cuda(), 4096, 0);
     void *mark = &mark;
@@ -253,7 +253,7 @@ static void refuses_sizes_that_no_address_space_holds(void **state)
     end_adaptor(mr);
 }
 
-static void gives_aligned_blocks_back_at_its_end(void **state)
+TEST_CASE(gives_aligned_blocks_back_at_its_end)
 {
     rmm_resource_t *cuda = make_cuda();
     rmm_resource_t *mr = make_aligned(rmm_resource_retain(cuda), 4096, 0);
@@ -269,7 +269,7 @@ static void gives_aligned_blocks_back_at_its_end(void **state)
 }
 
 /* The second growth of the table would be host memory. */
-static void what_upstream_refused_takes_no_room(void **state)
+TEST_CASE(what_upstream_refused_takes_no_room)
 {
     mock_t *mock = make_mock();
     rmm_resource_t *mr = make_aligned(&mock->base, 4096, 0);
@@ -291,7 +291,7 @@ static void what_upstream_refused_takes_no_room(void **state)
 
 /* --- a block that is handed out again while it is being freed ------------------------ */
 
-static void forgets_a_block_that_was_freed_elsewhere(void **state)
+TEST_CASE(forgets_a_block_that_was_freed_elsewhere)
 {
     mock_t *mock = make_mock();
     rmm_resource_t *mr = make_aligned(&mock->base, 4096, 0);
@@ -309,7 +309,7 @@ static void forgets_a_block_that_was_freed_elsewhere(void **state)
     end_adaptor(mr);
 }
 
-static void lets_a_block_be_reused_while_it_is_freed(void **state)
+TEST_CASE(lets_a_block_be_reused_while_it_is_freed)
 {
     static const size_t alignments[] = {256, 4096};
 
@@ -332,7 +332,7 @@ static void lets_a_block_be_reused_while_it_is_freed(void **state)
     }
 }
 
-static void survives_failing_requests_for_host_memory(void **state)
+TEST_CASE(survives_failing_requests_for_host_memory)
 {
     bool struck = true;
 
@@ -360,29 +360,4 @@ static void survives_failing_requests_for_host_memory(void **state)
         rmm_resource_release(cuda);
         assert_int_equal(rmm_sim_allocated_bytes(0), 0);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(throws_on_invalid_allocation_alignment),
-        cmocka_unit_test(bumps_small_alignments_to_256_bytes),
-        cmocka_unit_test(tells_its_alignment_and_threshold),
-        cmocka_unit_test(passes_the_default_alignment_through),
-        cmocka_unit_test(passes_what_is_below_the_threshold_through),
-        cmocka_unit_test(requests_the_padded_size_even_if_the_address_is_aligned),
-        cmocka_unit_test(aligns_the_upstream_address),
-        cmocka_unit_test(aligns_multiple),
-        cmocka_unit_test(aligns_a_real_pointer),
-        cmocka_unit_test(gives_the_alignment_that_a_request_asks_for),
-        cmocka_unit_test(counts_what_was_asked_for_and_not_what_upstream_gave),
-        cmocka_unit_test(refuses_sizes_that_no_address_space_holds),
-        cmocka_unit_test(what_upstream_refused_takes_no_room),
-        cmocka_unit_test(gives_aligned_blocks_back_at_its_end),
-        cmocka_unit_test(forgets_a_block_that_was_freed_elsewhere),
-        cmocka_unit_test(lets_a_block_be_reused_while_it_is_freed),
-        cmocka_unit_test(survives_failing_requests_for_host_memory),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -244,7 +244,7 @@ static uint64_t run_stack(uint64_t seed)
     return stats.total_count;
 }
 
-static void keeps_to_the_model_whatever_is_stacked(void **state)
+TEST_CASE(keeps_to_the_model_whatever_is_stacked)
 {
     uint64_t seed;
     uint64_t allocations = 0;
@@ -255,13 +255,4 @@ static void keeps_to_the_model_whatever_is_stacked(void **state)
     }
     assert_true(allocations > STACKS * STEPS / 8); /* else most stacks refuse all */
     assert_int_equal(rmm_sim_violations(), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keeps_to_the_model_whatever_is_stacked),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

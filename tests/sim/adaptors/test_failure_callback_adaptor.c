@@ -36,7 +36,7 @@ make_failure_callback(rmm_resource_t *upstream, program_t *program, uint32_t fla
     return mr;
 }
 
-static void retries_an_allocation_once(void **state)
+TEST_CASE(retries_an_allocation_once)
 {
     mock_t *mock = make_mock();
     program_t program = {.retries = 1};
@@ -54,7 +54,7 @@ static void retries_an_allocation_once(void **state)
     end_adaptor(mr);
 }
 
-static void gives_what_a_retry_got(void **state)
+TEST_CASE(gives_what_a_retry_got)
 {
     mock_t *mock = make_mock();
     program_t program = {.retries = 3};
@@ -71,7 +71,7 @@ static void gives_what_a_retry_got(void **state)
     end_adaptor(mr);
 }
 
-static void forwards_the_alignment(void **state)
+TEST_CASE(forwards_the_alignment)
 {
     mock_t *mock = make_mock();
     program_t program = {.retries = 1};
@@ -93,7 +93,7 @@ static void forwards_the_alignment(void **state)
     end_adaptor(mr);
 }
 
-static void calls_back_only_for_the_selected_failures(void **state)
+TEST_CASE(calls_back_only_for_the_selected_failures)
 {
     static const struct {
         rmm_status_t failure;
@@ -138,7 +138,7 @@ static void give_up_hoard(void *argument)
 }
 
 /* What it is for: the callback makes room in the same resource. */
-static void lets_the_callback_make_room(void **state)
+TEST_CASE(lets_the_callback_make_room)
 {
     program_t program = {.retries = 1, .act = give_up_hoard};
     rmm_resource_t *mr = make_failure_callback(make_pool(0, 4 * MIB), &program, 0);
@@ -159,7 +159,7 @@ static void fail_elsewhere(void *argument)
     assert_int_equal(rmm_cuda_resource_create(argument), RMM_ERR_INVALID_ARGUMENT);
 }
 
-static void keeps_the_reason_whatever_the_callback_did(void **state)
+TEST_CASE(keeps_the_reason_whatever_the_callback_did)
 {
     mock_t *mock = make_mock();
     program_t program = {.act = fail_elsewhere};
@@ -172,7 +172,7 @@ static void keeps_the_reason_whatever_the_callback_did(void **state)
     end_adaptor(mr);
 }
 
-static void refuses_options_that_cannot_be(void **state)
+TEST_CASE(refuses_options_that_cannot_be)
 {
     rmm_failure_callback_options_t options = RMM_FAILURE_CALLBACK_OPTIONS_INIT;
     rmm_resource_t *cuda = make_cuda();
@@ -199,7 +199,7 @@ static void count_end(void *arg)
     program->calls++;
 }
 
-static void frees_its_argument_when_it_ends(void **state)
+TEST_CASE(frees_its_argument_when_it_ends)
 {
     rmm_failure_callback_options_t options = RMM_FAILURE_CALLBACK_OPTIONS_INIT;
     program_t program = {.calls = 0};
@@ -222,20 +222,4 @@ static void frees_its_argument_when_it_ends(void **state)
     assert_int_equal(program.calls, 0);
     rmm_resource_release(mr);
     assert_int_equal(program.calls, 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(retries_an_allocation_once),
-        cmocka_unit_test(gives_what_a_retry_got),
-        cmocka_unit_test(forwards_the_alignment),
-        cmocka_unit_test(calls_back_only_for_the_selected_failures),
-        cmocka_unit_test(lets_the_callback_make_room),
-        cmocka_unit_test(keeps_the_reason_whatever_the_callback_did),
-        cmocka_unit_test(refuses_options_that_cannot_be),
-        cmocka_unit_test(frees_its_argument_when_it_ends),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

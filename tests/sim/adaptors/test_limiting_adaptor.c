@@ -38,7 +38,7 @@ static void assert_refuses(rmm_resource_t *mr, size_t bytes)
     assert_ptr_equal(ptr, mark);
 }
 
-static void refuses_what_is_too_big(void **state)
+TEST_CASE(refuses_what_is_too_big)
 {
     rmm_resource_t *mr = make_limiting(make_cuda(), 5 * MIB);
 
@@ -50,7 +50,7 @@ static void refuses_what_is_too_big(void **state)
     end_adaptor(mr);
 }
 
-static void takes_nothing_when_upstream_fails(void **state)
+TEST_CASE(takes_nothing_when_upstream_fails)
 {
     rmm_resource_t *inner = make_limiting(make_cuda(), 2 * MIB);
     rmm_resource_t *mr = make_limiting(rmm_resource_retain(inner), 5 * MIB);
@@ -64,7 +64,7 @@ static void takes_nothing_when_upstream_fails(void **state)
     end_adaptor(mr);
 }
 
-static void stays_under_the_limit_due_to_frees(void **state)
+TEST_CASE(stays_under_the_limit_due_to_frees)
 {
     rmm_resource_t *mr = make_limiting(make_cuda(), 10 * MIB);
     uint64_t limit = 0;
@@ -86,7 +86,7 @@ static void stays_under_the_limit_due_to_frees(void **state)
     end_adaptor(mr);
 }
 
-static void refuses_what_comes_over_the_limit(void **state)
+TEST_CASE(refuses_what_comes_over_the_limit)
 {
     rmm_resource_t *mr = make_limiting(make_cuda(), 10 * MIB);
     void *first = take(mr, 4 * MIB, NULL);
@@ -99,7 +99,7 @@ static void refuses_what_comes_over_the_limit(void **state)
     end_adaptor(mr);
 }
 
-static void counts_sizes_rounded_up(void **state)
+TEST_CASE(counts_sizes_rounded_up)
 {
     rmm_limiting_options_t options = RMM_LIMITING_OPTIONS_INIT;
     rmm_resource_t *mr = make_limiting(make_cuda(), 1000);
@@ -123,7 +123,7 @@ static void counts_sizes_rounded_up(void **state)
     end_adaptor(mr);
 }
 
-static void refuses_options_that_cannot_be(void **state)
+TEST_CASE(refuses_options_that_cannot_be)
 {
     rmm_limiting_options_t options = RMM_LIMITING_OPTIONS_INIT;
     rmm_resource_t *cuda = make_cuda();
@@ -146,7 +146,7 @@ static void refuses_options_that_cannot_be(void **state)
     rmm_resource_release(cuda);
 }
 
-static void a_limit_of_zero_lets_nothing_through(void **state)
+TEST_CASE(a_limit_of_zero_lets_nothing_through)
 {
     rmm_resource_t *mr = make_limiting(make_cuda(), 0);
     uint64_t bytes;
@@ -163,7 +163,7 @@ static void a_limit_of_zero_lets_nothing_through(void **state)
     end_adaptor(mr);
 }
 
-static void keeps_its_count_when_a_free_is_refused(void **state)
+TEST_CASE(keeps_its_count_when_a_free_is_refused)
 {
     rmm_resource_t *mr = make_limiting(make_cuda(), 1 * MIB);
     char *ptr = take(mr, 1000, NULL);
@@ -179,7 +179,7 @@ static void keeps_its_count_when_a_free_is_refused(void **state)
     rmm_resource_release(mr);
 }
 
-static void frees_blocks_of_its_upstream_down_to_nothing(void **state)
+TEST_CASE(frees_blocks_of_its_upstream_down_to_nothing)
 {
     rmm_resource_t *cuda = make_cuda();
     rmm_resource_t *mr = make_limiting(rmm_resource_retain(cuda), 2 * MIB);
@@ -222,7 +222,7 @@ static void *take_and_give(void *argument)
 
 /* Room for each thread that stays within it; one that asks for more never gets it, and
  * never disturbs the others, as adding first and taking back afterwards would. */
-static void lets_no_refusal_hurt_a_bystander(void **state)
+TEST_CASE(lets_no_refusal_hurt_a_bystander)
 {
     rmm_resource_t *mr = make_limiting(make_pool(0, 0), 3 * 4096);
     worker_t workers[THREADS];
@@ -238,22 +238,4 @@ static void lets_no_refusal_hurt_a_bystander(void **state)
     }
     assert_int_equal(allocated(mr), 0);
     end_adaptor(mr);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(refuses_what_is_too_big),
-        cmocka_unit_test(takes_nothing_when_upstream_fails),
-        cmocka_unit_test(stays_under_the_limit_due_to_frees),
-        cmocka_unit_test(refuses_what_comes_over_the_limit),
-        cmocka_unit_test(counts_sizes_rounded_up),
-        cmocka_unit_test(refuses_options_that_cannot_be),
-        cmocka_unit_test(a_limit_of_zero_lets_nothing_through),
-        cmocka_unit_test(keeps_its_count_when_a_free_is_refused),
-        cmocka_unit_test(frees_blocks_of_its_upstream_down_to_nothing),
-        cmocka_unit_test(lets_no_refusal_hurt_a_bystander),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

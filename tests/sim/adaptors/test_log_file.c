@@ -53,7 +53,7 @@ static void log_pairs(rmm_resource_t *mr, int pairs)
     }
 }
 
-static void devices_append_to_one_file(void **state)
+TEST_CASE(devices_append_to_one_file)
 {
     rmm_resource_t *made[WRITERS];
 
@@ -97,7 +97,7 @@ static pid_t begin_writer(void)
     return pid;
 }
 
-static void processes_append_to_one_file(void **state)
+TEST_CASE(processes_append_to_one_file)
 {
     uint64_t rows = 0;
 
@@ -116,7 +116,7 @@ static void processes_append_to_one_file(void **state)
     }
 }
 
-static void forked_children_append_to_one_file(void **state)
+TEST_CASE(forked_children_append_to_one_file)
 {
     rmm_logging_options_t options = RMM_LOGGING_OPTIONS_INIT;
     rmm_resource_t *host, *mr;
@@ -142,7 +142,7 @@ static void forked_children_append_to_one_file(void **state)
     assert_lines(path_of("forked.csv"), 1 + 2 * 5 * (WRITERS + 1));
 }
 
-static void the_name_may_tell_device_and_process(void **state)
+TEST_CASE(the_name_may_tell_device_and_process)
 {
     char expected[128];
     rmm_resource_t *mr;
@@ -158,7 +158,7 @@ static void the_name_may_tell_device_and_process(void **state)
     assert_int_equal(unlink(expected), 0);
 }
 
-static void the_name_calls_host_memory_host(void **state)
+TEST_CASE(the_name_calls_host_memory_host)
 {
     rmm_logging_options_t options = RMM_LOGGING_OPTIONS_INIT;
     rmm_resource_t *host, *mr;
@@ -185,7 +185,7 @@ static void assert_name_is_refused(const char *name)
     rmm_resource_release(cuda);
 }
 
-static void a_name_with_another_letter_is_refused(void **state)
+TEST_CASE(a_name_with_another_letter_is_refused)
 {
     assert_name_is_refused("a.%P.csv");
     assert_name_is_refused("a.csv%");
@@ -200,7 +200,7 @@ static void write_text(const char *path, const char *text)
     assert_int_equal(fclose(file), 0);
 }
 
-static void a_line_that_a_killed_process_left_half_is_ended(void **state)
+TEST_CASE(a_line_that_a_killed_process_left_half_is_ended)
 {
     char text[4096];
     rmm_resource_t *mr;
@@ -214,7 +214,7 @@ static void a_line_that_a_killed_process_left_half_is_ended(void **state)
     assert_non_null(strstr(text, ",free,"));
 }
 
-static void a_file_that_is_no_such_log_is_left_alone(void **state)
+TEST_CASE(a_file_that_is_no_such_log_is_left_alone)
 {
     static const char *const contents[] = {
         "a letter\n", HEADER, HEADER ",Device,DurationNs,Caller\n"};
@@ -238,20 +238,9 @@ static void a_file_that_is_no_such_log_is_left_alone(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(devices_append_to_one_file),
-        cmocka_unit_test(processes_append_to_one_file),
-        cmocka_unit_test(forked_children_append_to_one_file),
-        cmocka_unit_test(the_name_may_tell_device_and_process),
-        cmocka_unit_test(the_name_calls_host_memory_host),
-        cmocka_unit_test(a_name_with_another_letter_is_refused),
-        cmocka_unit_test(a_line_that_a_killed_process_left_half_is_ended),
-        cmocka_unit_test(a_file_that_is_no_such_log_is_left_alone),
-    };
-
     if (argc == 3) {
         snprintf(folder, sizeof(folder), "%s", argv[2]);
         return run_writer();
     }
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return harness_run_cases(make_folder, remove_folder);
 }

@@ -60,7 +60,7 @@ static void one_of_each(rmm_resource_t *mr, rmm_stream_t stream, char rows[2][12
     give(mr, ptr, 1000, stream);
 }
 
-static void writes_the_file_of_its_name(void **state)
+TEST_CASE(writes_the_file_of_its_name)
 {
     rmm_resource_t *mr = log_to(path_of("named.csv"));
     char rows[4][128];
@@ -84,7 +84,7 @@ static void writes_the_file_of_its_name(void **state)
     end_adaptor(mr);
 }
 
-static void the_last_release_writes_what_is_left(void **state)
+TEST_CASE(the_last_release_writes_what_is_left)
 {
     rmm_resource_t *mr = log_to(path_of("left.csv"));
     char rows[2][128];
@@ -117,7 +117,7 @@ static void collect(const char *rows, size_t length, void *arg)
     collected->calls++;
 }
 
-static void a_file_and_a_sink_get_the_same_rows(void **state)
+TEST_CASE(a_file_and_a_sink_get_the_same_rows)
 {
     rmm_logging_options_t options = RMM_LOGGING_OPTIONS_INIT;
     static collected_t collected;
@@ -136,7 +136,7 @@ static void a_file_and_a_sink_get_the_same_rows(void **state)
     assert_memory_equal(text, collected.text, collected.length);
 }
 
-static void auto_flush_writes_each_row_at_once(void **state)
+TEST_CASE(auto_flush_writes_each_row_at_once)
 {
     rmm_logging_options_t options = RMM_LOGGING_OPTIONS_INIT;
     char text[4096];
@@ -166,7 +166,7 @@ static void note_frees(mock_t *mock, void *ptr)
 }
 
 /* Another thread may allocate it again at once, and log that. */
-static void a_free_is_a_row_before_the_block_is_free(void **state)
+TEST_CASE(a_free_is_a_row_before_the_block_is_free)
 {
     rmm_logging_options_t options = RMM_LOGGING_OPTIONS_INIT;
     mock_t *mock = make_mock();
@@ -184,7 +184,7 @@ static void a_free_is_a_row_before_the_block_is_free(void **state)
     end_adaptor(mr);
 }
 
-static void the_environment_names_the_file(void **state)
+TEST_CASE(the_environment_names_the_file)
 {
     rmm_logging_options_t options = RMM_LOGGING_OPTIONS_INIT;
     rmm_resource_t *cuda = make_cuda();
@@ -217,7 +217,7 @@ static void the_environment_names_the_file(void **state)
     end_adaptor(mr);
 }
 
-static void a_failed_allocation_is_a_row(void **state)
+TEST_CASE(a_failed_allocation_is_a_row)
 {
     rmm_resource_t *mr = log_to(path_of("failure.csv"));
     char text[4096];
@@ -230,7 +230,7 @@ static void a_failed_allocation_is_a_row(void **state)
     assert_row(next_row(text), "allocate failure,(nil),1099511627776,0");
 }
 
-static void nothing_is_a_row_too(void **state)
+TEST_CASE(nothing_is_a_row_too)
 {
     rmm_resource_t *mr = log_to(path_of("nothing.csv"));
     char text[4096];
@@ -265,17 +265,17 @@ static void assert_header_on(int standard, const char *device)
         strncmp(text, rmm_logging_header(RMM_LOGGING_FORMAT_RMM), strlen(HEADER)), 0);
 }
 
-static void standard_output_may_be_the_file(void **state)
+TEST_CASE(standard_output_may_be_the_file)
 {
     assert_header_on(STDOUT_FILENO, "/dev/stdout");
 }
 
-static void standard_error_may_be_the_file(void **state)
+TEST_CASE(standard_error_may_be_the_file)
 {
     assert_header_on(STDERR_FILENO, "/dev/stderr");
 }
 
-static void more_columns_only_when_asked_for(void **state)
+TEST_CASE(more_columns_only_when_asked_for)
 {
     rmm_logging_options_t options = RMM_LOGGING_OPTIONS_INIT;
     char text[4096];
@@ -309,7 +309,7 @@ static void more_columns_only_when_asked_for(void **state)
 }
 
 /* The case above, in a program whose name would be a column more. */
-static void a_caller_with_a_comma_is_one_column(void **state)
+TEST_CASE(a_caller_with_a_comma_is_one_column)
 {
     char program[512], command[2048];
     ssize_t length = readlink("/proc/self/exe", program, sizeof(program) - 1);
@@ -324,7 +324,7 @@ static void a_caller_with_a_comma_is_one_column(void **state)
     assert_int_equal(unlink(path_of("a,b")), 0);
 }
 
-static void bad_options_are_refused(void **state)
+TEST_CASE(bad_options_are_refused)
 {
     rmm_logging_options_t options = RMM_LOGGING_OPTIONS_INIT;
     rmm_resource_t *cuda = make_cuda();
@@ -358,7 +358,7 @@ static void count_errors(rmm_log_level_t level, const char *message, void *arg)
     errors_logged += level == RMM_LEVEL_ERROR && strstr(message, "allocation log");
 }
 
-static void a_disk_that_is_full_from_the_start_is_refused(void **state)
+TEST_CASE(a_disk_that_is_full_from_the_start_is_refused)
 {
     rmm_logging_options_t options = RMM_LOGGING_OPTIONS_INIT;
     rmm_resource_t *cuda = make_cuda();
@@ -370,7 +370,7 @@ static void a_disk_that_is_full_from_the_start_is_refused(void **state)
     rmm_resource_release(cuda);
 }
 
-static void a_file_that_is_full_costs_rows_and_no_allocation(void **state)
+TEST_CASE(a_file_that_is_full_costs_rows_and_no_allocation)
 {
     pid_t pid = fork_child();
 
@@ -445,7 +445,7 @@ static void check_rows(const char *path)
     assert_int_equal(rows, 2 * (uint64_t)pairs_per_thread * THREADS);
 }
 
-static void a_million_rows_of_threads_are_whole_and_there_once(void **state)
+TEST_CASE(a_million_rows_of_threads_are_whole_and_there_once)
 {
     rmm_logging_options_t options = RMM_LOGGING_OPTIONS_INIT;
     rmm_pool_options_t pool_options = RMM_POOL_OPTIONS_INIT;
@@ -486,7 +486,7 @@ static void allocate_more(const char *rows, size_t length, void *arg)
     }
 }
 
-static void a_sink_may_use_the_adaptor(void **state)
+TEST_CASE(a_sink_may_use_the_adaptor)
 {
     rmm_logging_options_t options = RMM_LOGGING_OPTIONS_INIT;
     static collected_t collected;
@@ -511,7 +511,7 @@ static void end_collected(void *arg)
     collected->calls += 1000;
 }
 
-static void a_sink_is_destroyed_when_its_adaptor_ends(void **state)
+TEST_CASE(a_sink_is_destroyed_when_its_adaptor_ends)
 {
     rmm_logging_options_t options = RMM_LOGGING_OPTIONS_INIT;
     collected_t collected = {0};
@@ -536,7 +536,7 @@ static void a_sink_is_destroyed_when_its_adaptor_ends(void **state)
     assert_int_equal(collected.calls, 1002); /* the header, both rows, the end */
 }
 
-static void a_sink_that_always_allocates_comes_to_an_end(void **state)
+TEST_CASE(a_sink_that_always_allocates_comes_to_an_end)
 {
     rmm_logging_options_t options = RMM_LOGGING_OPTIONS_INIT;
     static collected_t collected;
@@ -566,7 +566,7 @@ static void use_the_other(const char *rows, size_t length, void *arg)
     }
 }
 
-static void sinks_may_use_each_others_adaptors(void **state)
+TEST_CASE(sinks_may_use_each_others_adaptors)
 {
     static rmm_resource_t *first, *second;
     rmm_logging_options_t options = RMM_LOGGING_OPTIONS_INIT;
@@ -588,7 +588,7 @@ static void sinks_may_use_each_others_adaptors(void **state)
 
 /* --- ends --------------------------------------------------------------------------- */
 
-static void exit_writes_and_a_fork_does_not(void **state)
+TEST_CASE(exit_writes_and_a_fork_does_not)
 {
     char text[4096];
     pid_t pid = fork_child();
@@ -652,7 +652,7 @@ static void log_to_a_sink_and_exit(void)
     exit(0);
 }
 
-static void a_sink_may_use_the_library_while_the_process_exits(void **state)
+TEST_CASE(a_sink_may_use_the_library_while_the_process_exits)
 {
     pid_t pid = fork_child();
 
@@ -746,34 +746,9 @@ static int prepare(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(writes_the_file_of_its_name),
-        cmocka_unit_test(the_last_release_writes_what_is_left),
-        cmocka_unit_test(a_file_and_a_sink_get_the_same_rows),
-        cmocka_unit_test(auto_flush_writes_each_row_at_once),
-        cmocka_unit_test(a_free_is_a_row_before_the_block_is_free),
-        cmocka_unit_test(the_environment_names_the_file),
-        cmocka_unit_test(a_failed_allocation_is_a_row),
-        cmocka_unit_test(nothing_is_a_row_too),
-        cmocka_unit_test(standard_output_may_be_the_file),
-        cmocka_unit_test(standard_error_may_be_the_file),
-        cmocka_unit_test(more_columns_only_when_asked_for),
-        cmocka_unit_test(a_caller_with_a_comma_is_one_column),
-        cmocka_unit_test(bad_options_are_refused),
-        cmocka_unit_test(a_disk_that_is_full_from_the_start_is_refused),
-        cmocka_unit_test(a_file_that_is_full_costs_rows_and_no_allocation),
-        cmocka_unit_test(a_million_rows_of_threads_are_whole_and_there_once),
-        cmocka_unit_test(a_sink_may_use_the_adaptor),
-        cmocka_unit_test(a_sink_is_destroyed_when_its_adaptor_ends),
-        cmocka_unit_test(a_sink_that_always_allocates_comes_to_an_end),
-        cmocka_unit_test(sinks_may_use_each_others_adaptors),
-        cmocka_unit_test(exit_writes_and_a_fork_does_not),
-        cmocka_unit_test(a_sink_may_use_the_library_while_the_process_exits),
-    };
-
     if (argc == 3 && strncmp(argv[1], "--", 2) == 0) {
         snprintf(folder, sizeof(folder), "%s", argv[2]);
         return strcmp(argv[1], "--exit") == 0 ? run_exit() : run_fill_the_file();
     }
-    return cmocka_run_group_tests(tests, prepare, remove_folder);
+    return harness_run_cases(prepare, remove_folder);
 }

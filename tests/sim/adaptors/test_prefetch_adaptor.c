@@ -29,7 +29,7 @@ static bool device_can(void)
     return getenv("RMM_SIM_ATTRIBUTES") == NULL;
 }
 
-static void prefetches_pointer_and_size(void **state)
+TEST_CASE(prefetches_pointer_and_size)
 {
     static const size_t sizes[] = {1, 1000, 3 * MIB};
     rmm_resource_t *mr = make_prefetch(make_managed());
@@ -47,7 +47,7 @@ static void prefetches_pointer_and_size(void **state)
     end_adaptor(mr);
 }
 
-static void is_not_prefetched_without_adaptor(void **state)
+TEST_CASE(is_not_prefetched_without_adaptor)
 {
     rmm_resource_t *mr = make_managed();
     void *ptr = take(mr, 1000, NULL);
@@ -58,7 +58,7 @@ static void is_not_prefetched_without_adaptor(void **state)
 }
 
 /* The resource's device, not the thread's. */
-static void prefetches_to_the_device_of_the_resource(void **state)
+TEST_CASE(prefetches_to_the_device_of_the_resource)
 {
     rmm_resource_t *mr = make_prefetch(make_managed());
     int current = -1;
@@ -75,7 +75,7 @@ static void prefetches_to_the_device_of_the_resource(void **state)
     end_adaptor(mr);
 }
 
-static void leaves_memory_that_is_not_managed_alone(void **state)
+TEST_CASE(leaves_memory_that_is_not_managed_alone)
 {
     rmm_resource_t *mr = make_prefetch(make_pool(0, 0));
     void *ptr = take(mr, 1000, NULL);
@@ -85,7 +85,7 @@ static void leaves_memory_that_is_not_managed_alone(void **state)
     end_adaptor(mr);
 }
 
-static void prefetches_nothing_of_no_bytes(void **state)
+TEST_CASE(prefetches_nothing_of_no_bytes)
 {
     rmm_resource_t *mr = make_prefetch(make_managed());
     void *ptr = &ptr;
@@ -99,7 +99,7 @@ static void prefetches_nothing_of_no_bytes(void **state)
     end_adaptor(mr);
 }
 
-static void gives_the_block_back_when_its_prefetch_fails(void **state)
+TEST_CASE(gives_the_block_back_when_its_prefetch_fails)
 {
     rmm_resource_t *mr = make_prefetch(make_managed());
     void *mark = &mark;
@@ -122,7 +122,7 @@ static void gives_the_block_back_when_its_prefetch_fails(void **state)
 }
 
 /* A capture would take up the prefetch, or be ruined by it: it is left alone. */
-static void leaves_captures_alone(void **state)
+TEST_CASE(leaves_captures_alone)
 {
     rmm_resource_t *mr = make_prefetch(make_managed());
     rmm_stream_t stream = make_stream(0);
@@ -140,7 +140,7 @@ static void leaves_captures_alone(void **state)
 }
 
 /* That handle means another stream on each device: it is the one of the caller's device. */
-static void prefetches_on_the_callers_per_thread_stream(void **state)
+TEST_CASE(prefetches_on_the_callers_per_thread_stream)
 {
     rmm_resource_t *mr = make_prefetch(make_managed());
     rmm_sim_graph_t graph;
@@ -162,7 +162,7 @@ static void prefetches_on_the_callers_per_thread_stream(void **state)
     end_adaptor(mr);
 }
 
-static void refuses_host_memory(void **state)
+TEST_CASE(refuses_host_memory)
 {
     rmm_resource_t *host;
     rmm_resource_t *mr = NULL;
@@ -171,21 +171,4 @@ static void refuses_host_memory(void **state)
     assert_int_equal(rmm_prefetch_adaptor_create(host, NULL, &mr), RMM_ERR_UNSUPPORTED);
     assert_null(mr);
     rmm_resource_release(host);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(prefetches_pointer_and_size),
-        cmocka_unit_test(is_not_prefetched_without_adaptor),
-        cmocka_unit_test(prefetches_to_the_device_of_the_resource),
-        cmocka_unit_test(leaves_memory_that_is_not_managed_alone),
-        cmocka_unit_test(prefetches_nothing_of_no_bytes),
-        cmocka_unit_test(gives_the_block_back_when_its_prefetch_fails),
-        cmocka_unit_test(leaves_captures_alone),
-        cmocka_unit_test(prefetches_on_the_callers_per_thread_stream),
-        cmocka_unit_test(refuses_host_memory),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

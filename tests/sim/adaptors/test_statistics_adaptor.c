@@ -60,7 +60,53 @@ assert_counts(const rmm_stats_t *stats, int64_t now, int64_t peak, int64_t total
 
 #define M(n) ((int64_t)(n) * (int64_t)MIB)
 
-static void is_empty_at_first(void **state)
+/* --- the first case: no thread has a number yet -------------------------------------- */
+
+/* Threads are numbered, and so many share a place in the table. */
+enum { NUMBERS = 64 };
+
+static void *push_and_pop(void *mr)
+{
+    assert_ok(rmm_statistics_thread_push(mr, NULL));
+    assert_ok(rmm_statistics_thread_pop(mr, NULL));
+    return NULL;
+}
+
+static void *allocate_in_a_scope(void *mr)
+{
+    rmm_stats_t stats = RMM_STATS_INIT;
+
+    assert_ok(rmm_statistics_thread_push(mr, NULL));
+    give(mr, take(mr, 100, NULL), 100, NULL);
+    assert_ok(rmm_statistics_thread_get(mr, &stats));
+    assert_int_equal(stats.total_bytes, 100);
+    return NULL; /* and leaves its scope there */
+}
+
+TEST_CASE(threads_of_one_place_have_scopes_of_their_own)
+{
+    rmm_resource_t *mr = make_statistics(make_cuda());
+    rmm_stats_t stats = RMM_STATS_INIT;
+    pthread_t thread;
+
+    assert_ok(rmm_statistics_thread_push(mr, NULL));
+    for (int i = 0; i < NUMBERS; i++) {
+        assert_int_equal(
+            pthread_create(
+                &thread, NULL, i < NUMBERS - 1 ? push_and_pop : allocate_in_a_scope,
+                mr),
+            0);
+        assert_int_equal(pthread_join(thread, NULL), 0);
+    }
+    assert_ok(rmm_statistics_thread_get(mr, &stats));
+    assert_int_equal(stats.total_bytes, 0);
+    assert_ok(rmm_statistics_thread_pop(mr, NULL));
+    end_adaptor(mr);
+}
+
+/* --- figures and scopes ----------------------------------------------------------- */
+
+TEST_CASE(is_empty_at_first)
 {
     rmm_resource_t *mr = make_statistics(make_cuda());
     rmm_stats_t stats = figures(mr);
@@ -70,7 +116,7 @@ static void is_empty_at_first(void **state)
     end_adaptor(mr);
 }
 
-static void is_empty_again_when_all_is_freed(void **state)
+TEST_CASE(is_empty_again_when_all_is_freed)
 {
     rmm_resource_t *mr = make_statistics(make_cuda());
     void *blocks[10];
@@ -88,7 +134,7 @@ static void is_empty_again_when_all_is_freed(void **state)
     end_adaptor(mr);
 }
 
-static void knows_peak_allocations(void **state)
+TEST_CASE(knows_peak_allocations)
 {
     rmm_resource_t *mr = make_statistics(make_cuda());
     void *blocks[20];
@@ -115,7 +161,7 @@ static void knows_peak_allocations(void **state)
     end_adaptor(mr);
 }
 
-static void tracks_at_several_levels(void **state)
+TEST_CASE(tracks_at_several_levels)
 {
     rmm_resource_t *outer = make_statistics(make_cuda());
     rmm_resource_t *inner;
@@ -147,7 +193,7 @@ static void tracks_at_several_levels(void **state)
     end_adaptor(outer);
 }
 
-static void goes_below_zero_in_inner_tracking(void **state)
+TEST_CASE(goes_below_zero_in_inner_tracking)
 {
     rmm_resource_t *outer = make_statistics(make_cuda());
     rmm_resource_t *inner = make_statistics(rmm_resource_retain(outer));
@@ -173,7 +219,7 @@ static void goes_below_zero_in_inner_tracking(void **state)
     rmm_resource_release(outer);
 }
 
-static void nests_scopes_as_rmm(void **state)
+TEST_CASE(nests_scopes_as_rmm)
 {
     rmm_resource_t *mr = make_statistics(make_cuda());
     void *first = take(mr, 10 * MIB, NULL);
@@ -210,7 +256,7 @@ static void nests_scopes_as_rmm(void **state)
     end_adaptor(mr);
 }
 
-static void counts_nothing_of_no_bytes_as_one(void **state)
+TEST_CASE(counts_nothing_of_no_bytes_as_one)
 {
     rmm_resource_t *mr = make_statistics(make_cuda());
     rmm_stats_t stats;
@@ -225,7 +271,7 @@ static void counts_nothing_of_no_bytes_as_one(void **state)
     end_adaptor(mr);
 }
 
-static void counts_no_failure(void **state)
+TEST_CASE(counts_no_failure)
 {
     mock_t *mock = make_mock();
     rmm_resource_t *mr = make_statistics(&mock->base);
@@ -251,7 +297,7 @@ static void counts_no_failure(void **state)
     rmm_resource_release(mr);
 }
 
-static void fills_no_more_than_the_caller_knows(void **state)
+TEST_CASE(fills_no_more_than_the_caller_knows)
 {
     rmm_resource_t *mr = make_statistics(make_cuda());
     rmm_stats_t stats = RMM_STATS_INIT;
@@ -323,7 +369,7 @@ static void *count_in_scopes(void *argument)
     return NULL;
 }
 
-static void keeps_the_scopes_of_threads_apart(void **state)
+TEST_CASE(keeps_the_scopes_of_threads_apart)
 {
     rmm_resource_t *mr = make_statistics(make_pool(0, 0));
     worker_t workers[THREADS];
@@ -364,7 +410,7 @@ static void *use_blocks(void *argument)
 }
 
 /* Scopes come and go; nothing that passed is lost between them, or counted in two. */
-static void pushes_and_pops_while_others_allocate(void **state)
+TEST_CASE(pushes_and_pops_while_others_allocate)
 {
     rmm_resource_t *mr = make_statistics(make_pool(0, 0));
     worker_t workers[THREADS];
@@ -409,7 +455,7 @@ static void *free_in_a_scope(void *argument)
     return NULL; /* leaves its scope behind: the adaptor's end takes it along */
 }
 
-static void counts_a_free_in_the_scope_of_the_thread_that_frees(void **state)
+TEST_CASE(counts_a_free_in_the_scope_of_the_thread_that_frees)
 {
     rmm_resource_t *mr = make_statistics(make_cuda());
     worker_t worker = {.mr = mr, .bytes = 1000};
@@ -431,7 +477,7 @@ static void counts_a_free_in_the_scope_of_the_thread_that_frees(void **state)
 }
 
 /* RMM's MultiThreaded: as if the deallocation had come first, which it had. */
-static void counts_down_before_a_block_can_be_reused(void **state)
+TEST_CASE(counts_down_before_a_block_can_be_reused)
 {
     mock_t *mock = make_mock();
     rmm_resource_t *mr = make_statistics(&mock->base);
@@ -452,7 +498,7 @@ static void counts_down_before_a_block_can_be_reused(void **state)
     end_adaptor(mr);
 }
 
-static void survives_failing_requests_for_host_memory(void **state)
+TEST_CASE(survives_failing_requests_for_host_memory)
 {
     rmm_resource_t *mr = make_statistics(make_cuda());
 
@@ -465,69 +511,4 @@ static void survives_failing_requests_for_host_memory(void **state)
     assert_int_equal(rmm_statistics_thread_pop(mr, NULL), RMM_ERR_OUT_OF_RANGE);
     assert_ok(rmm_statistics_push(mr, NULL)); /* not popped: nothing is left behind */
     end_adaptor(mr);
-}
-
-/* Threads are numbered, and so many share a place in the table. */
-enum { NUMBERS = 64 };
-
-static void *push_and_pop(void *mr)
-{
-    assert_ok(rmm_statistics_thread_push(mr, NULL));
-    assert_ok(rmm_statistics_thread_pop(mr, NULL));
-    return NULL;
-}
-
-static void *allocate_in_a_scope(void *mr)
-{
-    rmm_stats_t stats = RMM_STATS_INIT;
-
-    assert_ok(rmm_statistics_thread_push(mr, NULL));
-    give(mr, take(mr, 100, NULL), 100, NULL);
-    assert_ok(rmm_statistics_thread_get(mr, &stats));
-    assert_int_equal(stats.total_bytes, 100);
-    return NULL; /* and leaves its scope there */
-}
-
-static void threads_of_one_place_have_scopes_of_their_own(void **state)
-{
-    rmm_resource_t *mr = make_statistics(make_cuda());
-    rmm_stats_t stats = RMM_STATS_INIT;
-    pthread_t thread;
-
-    assert_ok(rmm_statistics_thread_push(mr, NULL));
-    for (int i = 0; i < NUMBERS; i++) {
-        assert_int_equal(
-            pthread_create(
-                &thread, NULL, i < NUMBERS - 1 ? push_and_pop : allocate_in_a_scope,
-                mr),
-            0);
-        assert_int_equal(pthread_join(thread, NULL), 0);
-    }
-    assert_ok(rmm_statistics_thread_get(mr, &stats));
-    assert_int_equal(stats.total_bytes, 0);
-    assert_ok(rmm_statistics_thread_pop(mr, NULL));
-    end_adaptor(mr);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(threads_of_one_place_have_scopes_of_their_own), /* first */
-        cmocka_unit_test(is_empty_at_first),
-        cmocka_unit_test(is_empty_again_when_all_is_freed),
-        cmocka_unit_test(knows_peak_allocations),
-        cmocka_unit_test(tracks_at_several_levels),
-        cmocka_unit_test(goes_below_zero_in_inner_tracking),
-        cmocka_unit_test(nests_scopes_as_rmm),
-        cmocka_unit_test(counts_nothing_of_no_bytes_as_one),
-        cmocka_unit_test(counts_no_failure),
-        cmocka_unit_test(fills_no_more_than_the_caller_knows),
-        cmocka_unit_test(keeps_the_scopes_of_threads_apart),
-        cmocka_unit_test(pushes_and_pops_while_others_allocate),
-        cmocka_unit_test(counts_a_free_in_the_scope_of_the_thread_that_frees),
-        cmocka_unit_test(counts_down_before_a_block_can_be_reused),
-        cmocka_unit_test(survives_failing_requests_for_host_memory),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

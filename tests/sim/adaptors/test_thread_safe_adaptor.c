@@ -77,7 +77,7 @@ static void *take_and_give(void *argument)
     return (void *)failures;
 }
 
-static void calls_its_upstream_once_at_a_time(void **state)
+TEST_CASE(calls_its_upstream_once_at_a_time)
 {
     program_t program = {0};
     rmm_resource_t *mr = make_thread_safe(&program);
@@ -99,6 +99,43 @@ static void calls_its_upstream_once_at_a_time(void **state)
     rmm_resource_release(mr);
     rmm_resource_release(program.inner);
     assert_int_equal(rmm_sim_allocated_bytes(0), 0);
+}
+
+/* --- frees that free -------------------------------------------------------------------- */
+
+typedef struct chain {
+    rmm_resource_t *mr;
+    void *blocks[3];
+    int freed;
+} chain_t;
+
+/* Each free causes the next one. */
+static void free_next(mock_t *mock, void *argument)
+{
+    chain_t *chain = argument;
+
+    if (++chain->freed < 3) {
+        mock->freed = free_next;
+        give(chain->mr, chain->blocks[chain->freed], 100, NULL);
+    }
+}
+
+TEST_CASE(passes_on_what_frees_free)
+{
+    mock_t *mock = make_mock();
+    chain_t chain = {.freed = 0};
+
+    assert_ok(rmm_thread_safe_adaptor_create(&mock->base, NULL, &chain.mr));
+    rmm_resource_release(&mock->base);
+    for (int i = 0; i < 3; i++) {
+        chain.blocks[i] = take(chain.mr, 100, NULL);
+    }
+    mock->freed = free_next;
+    mock->argument = &chain;
+    give(chain.mr, chain.blocks[0], 100, NULL);
+    assert_int_equal(mock->deallocs, 3);
+    assert_int_equal(stats_of(chain.mr).current_count, 0);
+    end_adaptor(chain.mr);
 }
 
 /* --- coming back -------------------------------------------------------------------- */
@@ -130,7 +167,7 @@ returning_alloc(size_t bytes, rmm_stream_t stream, void *payload, void **ptr_out
     return program_alloc(bytes, stream, payload, ptr_out);
 }
 
-static void refuses_reentrant_allocations_and_defers_frees(void **state)
+TEST_CASE(refuses_reentrant_allocations_and_defers_frees)
 {
     rmm_callback_options_t options = RMM_CALLBACK_OPTIONS_INIT;
     returning_t returning = {.alloc_status = RMM_OK};
@@ -157,50 +194,4 @@ static void refuses_reentrant_allocations_and_defers_frees(void **state)
     rmm_resource_release(returning.mr);
     rmm_resource_release(returning.program.inner);
     assert_int_equal(rmm_sim_allocated_bytes(0), 0);
-}
-
-typedef struct chain {
-    rmm_resource_t *mr;
-    void *blocks[3];
-    int freed;
-} chain_t;
-
-/* Each free causes the next one. */
-static void free_next(mock_t *mock, void *argument)
-{
-    chain_t *chain = argument;
-
-    if (++chain->freed < 3) {
-        mock->freed = free_next;
-        give(chain->mr, chain->blocks[chain->freed], 100, NULL);
-    }
-}
-
-static void passes_on_what_frees_free(void **state)
-{
-    mock_t *mock = make_mock();
-    chain_t chain = {.freed = 0};
-
-    assert_ok(rmm_thread_safe_adaptor_create(&mock->base, NULL, &chain.mr));
-    rmm_resource_release(&mock->base);
-    for (int i = 0; i < 3; i++) {
-        chain.blocks[i] = take(chain.mr, 100, NULL);
-    }
-    mock->freed = free_next;
-    mock->argument = &chain;
-    give(chain.mr, chain.blocks[0], 100, NULL);
-    assert_int_equal(mock->deallocs, 3);
-    assert_int_equal(stats_of(chain.mr).current_count, 0);
-    end_adaptor(chain.mr);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(passes_on_what_frees_free),
-        cmocka_unit_test(refuses_reentrant_allocations_and_defers_frees),
-        cmocka_unit_test(calls_its_upstream_once_at_a_time),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

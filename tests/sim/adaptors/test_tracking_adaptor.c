@@ -82,7 +82,7 @@ static void stop_listening(void)
 
 /* --- RMM's cases -------------------------------------------------------------------- */
 
-static void is_empty_at_first(void **state)
+TEST_CASE(is_empty_at_first)
 {
     rmm_resource_t *mr = make_tracking(make_cuda(), false);
 
@@ -91,7 +91,7 @@ static void is_empty_at_first(void **state)
     end_adaptor(mr);
 }
 
-static void is_empty_again_when_all_is_freed(void **state)
+TEST_CASE(is_empty_again_when_all_is_freed)
 {
     rmm_resource_t *mr = make_tracking(make_cuda(), true);
     void *blocks[BLOCKS];
@@ -136,17 +136,17 @@ static void knows_allocations_left(rmm_resource_t *mr, bool with_stacks)
     end_adaptor(mr);
 }
 
-static void knows_allocations_left_with_stacks(void **state)
+TEST_CASE(knows_allocations_left_with_stacks)
 {
     knows_allocations_left(make_tracking(make_cuda(), true), true);
 }
 
-static void knows_allocations_left_without_stacks(void **state)
+TEST_CASE(knows_allocations_left_without_stacks)
 {
     knows_allocations_left(make_tracking(make_cuda(), false), false);
 }
 
-static void tracks_at_several_levels(void **state)
+TEST_CASE(tracks_at_several_levels)
 {
     rmm_resource_t *outer = make_tracking(make_cuda(), true);
     rmm_resource_t *inner;
@@ -173,7 +173,7 @@ static void tracks_at_several_levels(void **state)
     end_adaptor(outer);
 }
 
-static void counts_nothing_for_blocks_of_an_outer_one(void **state)
+TEST_CASE(counts_nothing_for_blocks_of_an_outer_one)
 {
     rmm_resource_t *outer = make_tracking(make_cuda(), false);
     rmm_resource_t *inner = make_tracking(rmm_resource_retain(outer), false);
@@ -191,7 +191,7 @@ static void counts_nothing_for_blocks_of_an_outer_one(void **state)
     end_adaptor(outer);
 }
 
-static void does_not_underflow_on_an_untracked_deallocation(void **state)
+TEST_CASE(does_not_underflow_on_an_untracked_deallocation)
 {
     rmm_resource_t *cuda = make_cuda();
     rmm_resource_t *mr = make_tracking(rmm_resource_retain(cuda), false);
@@ -214,7 +214,7 @@ static void does_not_underflow_on_an_untracked_deallocation(void **state)
     end_adaptor(mr);
 }
 
-static void frees_wrong_bytes_as_allocated(void **state)
+TEST_CASE(frees_wrong_bytes_as_allocated)
 {
     rmm_resource_t *mr = make_tracking(make_cuda(), false);
     void *blocks[BLOCKS];
@@ -236,7 +236,7 @@ static void frees_wrong_bytes_as_allocated(void **state)
     end_adaptor(mr);
 }
 
-static void logs_outstanding_allocations(void **state)
+TEST_CASE(logs_outstanding_allocations)
 {
     rmm_resource_t *mr = make_tracking(make_cuda(), false);
     void *first = take(mr, 1000, NULL);
@@ -286,7 +286,7 @@ __attribute__((noinline)) void *a_leaky_function(rmm_resource_t *mr)
     return ptr;
 }
 
-static void prints_blocks_with_their_stacks(void **state)
+TEST_CASE(prints_blocks_with_their_stacks)
 {
     rmm_resource_t *mr = make_tracking(make_cuda(), true);
     void *ptr = a_leaky_function(mr);
@@ -304,7 +304,7 @@ static void prints_blocks_with_their_stacks(void **state)
     end_adaptor(mr);
 }
 
-static void reports_into_a_buffer_as_far_as_there_is_room(void **state)
+TEST_CASE(reports_into_a_buffer_as_far_as_there_is_room)
 {
     rmm_resource_t *mr = make_tracking(make_cuda(), true);
     rmm_resource_t *cuda = make_cuda();
@@ -342,7 +342,7 @@ static void reports_into_a_buffer_as_far_as_there_is_room(void **state)
     end_adaptor(mr);
 }
 
-static void keeps_as_many_frames_as_wanted(void **state)
+TEST_CASE(keeps_as_many_frames_as_wanted)
 {
     rmm_tracking_options_t options = RMM_TRACKING_OPTIONS_INIT;
     rmm_resource_t *cuda = make_cuda();
@@ -366,7 +366,7 @@ static void keeps_as_many_frames_as_wanted(void **state)
     end_adaptor(mr);
 }
 
-static void says_why_a_report_cannot_be_written(void **state)
+TEST_CASE(says_why_a_report_cannot_be_written)
 {
     rmm_resource_t *mr = make_tracking(make_cuda(), false);
     rmm_resource_t *cuda = make_cuda();
@@ -394,7 +394,7 @@ static void says_why_a_report_cannot_be_written(void **state)
     end_adaptor(mr);
 }
 
-static void reports_what_is_out_at_its_end(void **state)
+TEST_CASE(reports_what_is_out_at_its_end)
 {
     rmm_resource_t *cuda = make_cuda();
     rmm_resource_t *mr = make_tracking(rmm_resource_retain(cuda), false);
@@ -422,7 +422,7 @@ static void reports_what_is_out_at_its_end(void **state)
 
 /* --- corner cases ------------------------------------------------------------------- */
 
-static void tracks_nothing_of_no_bytes_but_counts_it(void **state)
+TEST_CASE(tracks_nothing_of_no_bytes_but_counts_it)
 {
     rmm_resource_t *mr = make_tracking(make_cuda(), true);
     void *ptr = &ptr;
@@ -434,7 +434,7 @@ static void tracks_nothing_of_no_bytes_but_counts_it(void **state)
     end_adaptor(mr);
 }
 
-static void keeps_tracking_a_block_whose_free_is_refused(void **state)
+TEST_CASE(keeps_tracking_a_block_whose_free_is_refused)
 {
     mock_t *mock = make_mock();
     rmm_resource_t *mr = make_tracking(&mock->base, true);
@@ -458,7 +458,7 @@ static void keeps_tracking_a_block_whose_free_is_refused(void **state)
     assert_int_equal(location_bytes(), 0);
 }
 
-static void forgets_a_block_that_was_freed_elsewhere(void **state)
+TEST_CASE(forgets_a_block_that_was_freed_elsewhere)
 {
     mock_t *mock = make_mock();
     rmm_resource_t *mr = make_tracking(&mock->base, true);
@@ -479,7 +479,7 @@ static void forgets_a_block_that_was_freed_elsewhere(void **state)
 }
 
 /* RMM's MultiThreaded: an address is handed out again before its free has returned. */
-static void lets_a_block_be_reused_while_it_is_freed(void **state)
+TEST_CASE(lets_a_block_be_reused_while_it_is_freed)
 {
     mock_t *mock = make_mock();
     rmm_resource_t *mr = make_tracking(&mock->base, true);
@@ -502,7 +502,7 @@ static void lets_a_block_be_reused_while_it_is_freed(void **state)
     end_adaptor(mr);
 }
 
-static void survives_failing_requests_for_host_memory(void **state)
+TEST_CASE(survives_failing_requests_for_host_memory)
 {
     bool struck = true;
 
@@ -564,7 +564,7 @@ static void *take_and_give(void *argument)
 }
 
 /* Snapshots while others allocate, each of which agrees with itself. */
-static void gives_snapshots_while_others_allocate(void **state)
+TEST_CASE(gives_snapshots_while_others_allocate)
 {
     rmm_resource_t *mr = make_tracking(make_pool(0, 0), true);
     worker_t workers[THREADS];
@@ -596,40 +596,11 @@ static void gives_snapshots_while_others_allocate(void **state)
     end_adaptor(mr);
 }
 
-static void captures_with_what_is_there(void **state)
+TEST_CASE(captures_with_what_is_there)
 {
     const char *method = getenv("RMM_TEST_UNWINDER");
 
     assert_non_null(method);
     rmm__call_stack_prepare();
     assert_string_equal(rmm__call_stack_method(), method);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(captures_with_what_is_there),
-        cmocka_unit_test(is_empty_at_first),
-        cmocka_unit_test(is_empty_again_when_all_is_freed),
-        cmocka_unit_test(knows_allocations_left_with_stacks),
-        cmocka_unit_test(knows_allocations_left_without_stacks),
-        cmocka_unit_test(tracks_at_several_levels),
-        cmocka_unit_test(counts_nothing_for_blocks_of_an_outer_one),
-        cmocka_unit_test(does_not_underflow_on_an_untracked_deallocation),
-        cmocka_unit_test(frees_wrong_bytes_as_allocated),
-        cmocka_unit_test(logs_outstanding_allocations),
-        cmocka_unit_test(prints_blocks_with_their_stacks),
-        cmocka_unit_test(reports_into_a_buffer_as_far_as_there_is_room),
-        cmocka_unit_test(keeps_as_many_frames_as_wanted),
-        cmocka_unit_test(says_why_a_report_cannot_be_written),
-        cmocka_unit_test(reports_what_is_out_at_its_end),
-        cmocka_unit_test(tracks_nothing_of_no_bytes_but_counts_it),
-        cmocka_unit_test(keeps_tracking_a_block_whose_free_is_refused),
-        cmocka_unit_test(forgets_a_block_that_was_freed_elsewhere),
-        cmocka_unit_test(lets_a_block_be_reused_while_it_is_freed),
-        cmocka_unit_test(survives_failing_requests_for_host_memory),
-        cmocka_unit_test(gives_snapshots_while_others_allocate),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

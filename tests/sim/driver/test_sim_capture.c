@@ -36,6 +36,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+#define CASE(name) TEST_CASE_WITH(name, set_up, tear_down)
+
 static uint64_t capture_id(rmm_stream_t of)
 {
     rmm_stream_key_t key;
@@ -62,7 +64,7 @@ static void assert_whole(rmm_stream_t origin)
     assert_cuda(rmm_sim_graph_destroy(graph));
 }
 
-static void runs_captured_work_at_each_launch_and_not_before(void **state)
+CASE(runs_captured_work_at_each_launch_and_not_before)
 {
     journal_t journal = {.count = 0};
     rmm_sim_graph_t graph;
@@ -88,7 +90,7 @@ static void runs_captured_work_at_each_launch_and_not_before(void **state)
     assert_int_equal(journal.count, 20);
 }
 
-static void tells_by_the_key_which_streams_capture(void **state)
+CASE(tells_by_the_key_which_streams_capture)
 {
     rmm_stream_key_t before, key;
     uint64_t first;
@@ -132,7 +134,7 @@ static rmm_sim_graph_t capture_diamond(journal_t *journal)
     return graph;
 }
 
-static void keeps_a_graphs_edges_and_no_others_under_every_seed(void **state)
+CASE(keeps_a_graphs_edges_and_no_others_under_every_seed)
 {
     journal_t journal = {.count = 0};
     rmm_sim_graph_t graph = capture_diamond(&journal);
@@ -154,7 +156,7 @@ static void keeps_a_graphs_edges_and_no_others_under_every_seed(void **state)
     assert_cuda(rmm_sim_graph_destroy(graph));
 }
 
-static void does_not_overlap_launches_of_one_graph(void **state)
+CASE(does_not_overlap_launches_of_one_graph)
 {
     journal_t journal = {.count = 0};
     rmm_sim_graph_t graph = capture_diamond(&journal);
@@ -172,7 +174,7 @@ static void does_not_overlap_launches_of_one_graph(void **state)
     assert_cuda(rmm_sim_graph_destroy(graph));
 }
 
-static void puts_a_launched_graph_into_the_capture_around_it(void **state)
+CASE(puts_a_launched_graph_into_the_capture_around_it)
 {
     journal_t journal = {.count = 0};
     rmm_sim_graph_t inner = capture_diamond(&journal);
@@ -192,7 +194,7 @@ static void puts_a_launched_graph_into_the_capture_around_it(void **state)
     assert_cuda(rmm_sim_graph_destroy(outer));
 }
 
-static void refuses_a_fork_that_is_not_joined(void **state)
+CASE(refuses_a_fork_that_is_not_joined)
 {
     journal_t journal = {.count = 0};
     rmm_sim_graph_t graph = NULL;
@@ -245,7 +247,7 @@ static int in_thread(void *(*function)(void *))
     return error;
 }
 
-static void forbids_allocation_to_all_threads_in_global_mode(void **state)
+CASE(forbids_allocation_to_all_threads_in_global_mode)
 {
     assert_cuda(rmm_sim_begin_capture(stream, GLOBAL));
     assert_int_equal(try_alloc(), RMM_DRIVER_CAPTURE_UNSUPPORTED);
@@ -261,7 +263,7 @@ static void forbids_allocation_to_all_threads_in_global_mode(void **state)
     assert_whole(stream);
 }
 
-static void forbids_allocation_to_its_own_thread_in_thread_local_mode(void **state)
+CASE(forbids_allocation_to_its_own_thread_in_thread_local_mode)
 {
     assert_cuda(rmm_sim_begin_capture(stream, LOCAL));
     assert_cuda(in_thread(alloc_in_thread));
@@ -272,7 +274,7 @@ static void forbids_allocation_to_its_own_thread_in_thread_local_mode(void **sta
     assert_ruined(stream);
 }
 
-static void forbids_allocation_to_nobody_in_relaxed_mode(void **state)
+CASE(forbids_allocation_to_nobody_in_relaxed_mode)
 {
     assert_cuda(rmm_sim_begin_capture(stream, RELAXED));
     assert_cuda(try_alloc());
@@ -280,7 +282,7 @@ static void forbids_allocation_to_nobody_in_relaxed_mode(void **state)
     assert_whole(stream);
 }
 
-static void lets_a_relaxed_thread_allocate_in_its_own_capture(void **state)
+CASE(lets_a_relaxed_thread_allocate_in_its_own_capture)
 {
     int mode = RELAXED;
 
@@ -296,7 +298,7 @@ static void lets_a_relaxed_thread_allocate_in_its_own_capture(void **state)
         sim_driver()->capture_mode_exchange(&mode), RMM_DRIVER_INVALID_VALUE);
 }
 
-static void forbids_event_queries_as_it_does_allocation(void **state)
+CASE(forbids_event_queries_as_it_does_allocation)
 {
     const rmm_driver_t *driver = sim_driver();
     int mode = RELAXED;
@@ -317,7 +319,7 @@ static void forbids_event_queries_as_it_does_allocation(void **state)
     assert_whole(stream);
 }
 
-static void ruins_a_capture_by_waiting_for_it(void **state)
+CASE(ruins_a_capture_by_waiting_for_it)
 {
     const rmm_driver_t *driver = sim_driver();
     int mode = RELAXED;
@@ -354,7 +356,7 @@ static void ruins_a_capture_by_waiting_for_it(void **state)
     assert_whole(stream);
 }
 
-static void refuses_work_of_a_ruined_capture(void **state)
+CASE(refuses_work_of_a_ruined_capture)
 {
     journal_t journal = {.count = 0};
 
@@ -369,7 +371,7 @@ static void refuses_work_of_a_ruined_capture(void **state)
     assert_int_equal(journal.count, 1);
 }
 
-static void keeps_dependencies_inside_a_capture(void **state)
+CASE(keeps_dependencies_inside_a_capture)
 {
     const rmm_driver_t *driver = sim_driver();
 
@@ -390,7 +392,7 @@ static void keeps_dependencies_inside_a_capture(void **state)
     assert_ruined(side);
 }
 
-static void ruins_a_blocking_streams_capture_through_the_legacy_stream(void **state)
+CASE(ruins_a_blocking_streams_capture_through_the_legacy_stream)
 {
     rmm_stream_t blocking = make_stream(0);
     journal_t journal = {.count = 0};
@@ -421,7 +423,7 @@ static void *end_in_thread(void *argument)
     return NULL;
 }
 
-static void ends_a_capture_only_where_it_began(void **state)
+CASE(ends_a_capture_only_where_it_began)
 {
     rmm_sim_graph_t graph;
 
@@ -443,7 +445,7 @@ static void ends_a_capture_only_where_it_began(void **state)
     assert_cuda(in_thread(end_in_thread));
 }
 
-static void forgets_the_capture_of_a_destroyed_stream(void **state)
+CASE(forgets_the_capture_of_a_destroyed_stream)
 {
     rmm_stream_t gone = make_stream(RMM_STREAM_NON_BLOCKING);
 
@@ -462,7 +464,7 @@ static void forgets_the_capture_of_a_destroyed_stream(void **state)
     assert_ruined(stream);
 }
 
-static void captures_the_per_thread_default_stream(void **state)
+CASE(captures_the_per_thread_default_stream)
 {
     journal_t journal = {.count = 0};
     rmm_sim_graph_t graph;
@@ -497,7 +499,7 @@ static rmm_sim_graph_t captured_and_watched(journal_t *journal, int *gone)
     return graph;
 }
 
-static void tells_when_a_graph_is_gone(void **state)
+CASE(tells_when_a_graph_is_gone)
 {
     journal_t journal = {.count = 0};
     int gone = 0;
@@ -510,7 +512,7 @@ static void tells_when_a_graph_is_gone(void **state)
     assert_int_equal(gone, 1);
 }
 
-static void a_running_launch_keeps_its_graph(void **state)
+CASE(a_running_launch_keeps_its_graph)
 {
     for (uint64_t seed = 1; seed <= 20; seed++) {
         journal_t journal = {.count = 0};
@@ -528,7 +530,7 @@ static void a_running_launch_keeps_its_graph(void **state)
     }
 }
 
-static void an_executable_and_a_larger_graph_keep_what_is_in_them(void **state)
+CASE(an_executable_and_a_larger_graph_keep_what_is_in_them)
 {
     journal_t journal = {.count = 0};
     int gone = 0;
@@ -552,7 +554,7 @@ static void an_executable_and_a_larger_graph_keep_what_is_in_them(void **state)
     assert_int_equal(gone, 1);
 }
 
-static void a_ruined_capture_takes_its_graph_along(void **state)
+CASE(a_ruined_capture_takes_its_graph_along)
 {
     int gone = 0;
 
@@ -569,7 +571,7 @@ static void a_ruined_capture_takes_its_graph_along(void **state)
     assert_int_equal(gone, 2);
 }
 
-static void calls_the_callback_when_watching_a_capture_fails(void **state)
+CASE(calls_the_callback_when_watching_a_capture_fails)
 {
     int gone = 0;
 
@@ -583,37 +585,4 @@ static void calls_the_callback_when_watching_a_capture_fails(void **state)
     assert_int_equal(gone, 2);
     assert_whole(stream);
     assert_int_equal(gone, 2);
-}
-
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(runs_captured_work_at_each_launch_and_not_before),
-        CASE(tells_by_the_key_which_streams_capture),
-        CASE(keeps_a_graphs_edges_and_no_others_under_every_seed),
-        CASE(does_not_overlap_launches_of_one_graph),
-        CASE(puts_a_launched_graph_into_the_capture_around_it),
-        CASE(refuses_a_fork_that_is_not_joined),
-        CASE(forbids_allocation_to_all_threads_in_global_mode),
-        CASE(forbids_allocation_to_its_own_thread_in_thread_local_mode),
-        CASE(forbids_allocation_to_nobody_in_relaxed_mode),
-        CASE(lets_a_relaxed_thread_allocate_in_its_own_capture),
-        CASE(forbids_event_queries_as_it_does_allocation),
-        CASE(ruins_a_capture_by_waiting_for_it),
-        CASE(refuses_work_of_a_ruined_capture),
-        CASE(keeps_dependencies_inside_a_capture),
-        CASE(ruins_a_blocking_streams_capture_through_the_legacy_stream),
-        CASE(ends_a_capture_only_where_it_began),
-        CASE(forgets_the_capture_of_a_destroyed_stream),
-        CASE(captures_the_per_thread_default_stream),
-        CASE(tells_when_a_graph_is_gone),
-        CASE(a_running_launch_keeps_its_graph),
-        CASE(an_executable_and_a_larger_graph_keep_what_is_in_them),
-        CASE(a_ruined_capture_takes_its_graph_along),
-        CASE(calls_the_callback_when_watching_a_capture_fails),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

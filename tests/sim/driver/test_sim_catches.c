@@ -124,46 +124,32 @@ static int count_corrupted(mistake_t mistake)
     return corrupted;
 }
 
-static void never_corrupts_the_data_of_a_correct_pool(void **state)
+TEST_CASE(never_corrupts_the_data_of_a_correct_pool)
 {
     assert_int_equal(count_corrupted(NONE), 0);
 }
 
-static void catches_a_pool_that_forgets_the_order(void **state)
+TEST_CASE(catches_a_pool_that_forgets_the_order)
 {
     assert_true(count_corrupted(NO_ORDER) > SEEDS / 4);
 }
 
-static void catches_a_pool_that_waits_for_an_event_of_the_past(void **state)
+TEST_CASE(catches_a_pool_that_waits_for_an_event_of_the_past)
 {
     assert_true(count_corrupted(WAITS_TOO_EARLY) > SEEDS / 4);
 }
 
-static void catches_a_pool_that_records_on_the_wrong_stream(void **state)
+TEST_CASE(catches_a_pool_that_records_on_the_wrong_stream)
 {
     assert_true(count_corrupted(RECORDS_WRONG) > SEEDS / 4);
 }
 
-static void catches_a_pool_that_takes_a_recycled_stream_for_the_old_one(void **state)
+TEST_CASE(catches_a_pool_that_takes_a_recycled_stream_for_the_old_one)
 {
     assert_true(count_corrupted(KEEPS_HANDLE) > SEEDS / 4);
 }
 
-static void catches_a_host_that_does_not_wait(void **state)
+TEST_CASE(catches_a_host_that_does_not_wait)
 {
     assert_true(count_corrupted(FREES_TOO_EARLY) > SEEDS / 4);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(never_corrupts_the_data_of_a_correct_pool),
-        cmocka_unit_test(catches_a_pool_that_forgets_the_order),
-        cmocka_unit_test(catches_a_pool_that_waits_for_an_event_of_the_past),
-        cmocka_unit_test(catches_a_pool_that_records_on_the_wrong_stream),
-        cmocka_unit_test(catches_a_pool_that_takes_a_recycled_stream_for_the_old_one),
-        cmocka_unit_test(catches_a_host_that_does_not_wait),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

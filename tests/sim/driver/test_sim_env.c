@@ -62,7 +62,7 @@ static void assert_all_refused(const char *name, const char *const *values)
     }
 }
 
-static void refuses_malformed_variables_by_name(void **state)
+TEST_CASE(refuses_malformed_variables_by_name)
 {
     const char *const devices[] = {"0", "33", "-1", "two", "1 ", "0x2", "1.5", NULL};
     const char *const memory[] = {
@@ -101,7 +101,7 @@ static bool is_quoted_by_itself(const char *value)
            strstr(rmm_last_error_message(), word_expected) != NULL;
 }
 
-static void quotes_the_wrong_word_of_a_list_by_itself(void **state)
+TEST_CASE(quotes_the_wrong_word_of_a_list_by_itself)
 {
     variable_under_test = "RMM_SIM_ATTRIBUTES";
     word_expected = "\"peer=0\"";
@@ -160,7 +160,7 @@ static bool fails_the_second_allocation(const char *value)
            rmm_sim_fail_struck();
 }
 
-static void takes_its_settings_from_the_environment(void **state)
+TEST_CASE(takes_its_settings_from_the_environment)
 {
     assert_true(holds("RMM_SIM_DEVICES", "1", has_devices));
     assert_true(holds("RMM_SIM_DEVICES", "32", has_devices));
@@ -302,7 +302,7 @@ static bool has_no_virtual_memory(const char *value)
            driver->physical_create(2 << 20, &physical) == RMM_DRIVER_NOT_SUPPORTED;
 }
 
-static void switches_abilities_off(void **state)
+TEST_CASE(switches_abilities_off)
 {
     setenv("RMM_SIM_DEVICES", "2", 1);
     assert_true(holds("RMM_SIM_ATTRIBUTES", "peers=0", has_no_peers));
@@ -322,7 +322,7 @@ static void switches_abilities_off(void **state)
         holds("RMM_SIM_ATTRIBUTES", "memory_pool_handle_types=0", shares_no_pools));
 }
 
-static void takes_an_empty_variable_for_an_unset_one(void **state)
+TEST_CASE(takes_an_empty_variable_for_an_unset_one)
 {
     assert_true(holds("RMM_SIM_DEVICES", "", is_active));
     assert_true(holds("RMM_SIM_MEMORY", "", is_active));
@@ -339,7 +339,7 @@ static bool says_unsupported(const char *value)
            rmm_sim_allocated_bytes(0) == 0;
 }
 
-static void is_never_there_without_being_asked_for(void **state)
+TEST_CASE(is_never_there_without_being_asked_for)
 {
     assert_true(holds("RMM_DRIVER", "neither", says_unsupported));
 }
@@ -349,23 +349,8 @@ static bool runs_on_without_it(const char *value)
     return rmm_sim_active(); /* one line on stderr says why there is no diagnosis */
 }
 
-static void runs_on_when_the_injected_library_cannot_be_loaded(void **state)
+TEST_CASE(runs_on_when_the_injected_library_cannot_be_loaded)
 {
     assert_true(holds(
         "CUDA_INJECTION64_PATH", "/nonexistent/libinject.so", runs_on_without_it));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(refuses_malformed_variables_by_name),
-        cmocka_unit_test(quotes_the_wrong_word_of_a_list_by_itself),
-        cmocka_unit_test(takes_its_settings_from_the_environment),
-        cmocka_unit_test(switches_abilities_off),
-        cmocka_unit_test(takes_an_empty_variable_for_an_unset_one),
-        cmocka_unit_test(is_never_there_without_being_asked_for),
-        cmocka_unit_test(runs_on_when_the_injected_library_cannot_be_loaded),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

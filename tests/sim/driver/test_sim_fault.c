@@ -22,7 +22,7 @@ static int alloc_once(void)
     return error != RMM_DRIVER_OK ? error : sim_driver()->mem_free(ptr);
 }
 
-static void fails_the_nth_call_once_with_the_functions_own_error(void **state)
+TEST_CASE_WITH(fails_the_nth_call_once_with_the_functions_own_error, NULL, clear)
 {
     rmm_stream_t stream = NULL;
 
@@ -38,14 +38,14 @@ static void fails_the_nth_call_once_with_the_functions_own_error(void **state)
     assert_int_equal(rmm_sim_allocated_bytes(0), 0);
 }
 
-static void fails_with_the_error_that_was_asked_for(void **state)
+TEST_CASE_WITH(fails_with_the_error_that_was_asked_for, NULL, clear)
 {
     assert_true(rmm_sim_fail("device_get:1:46,mem_alloc:1:4"));
     assert_int_equal(sim_driver()->device_get(&(int){0}), 46);
     assert_int_equal(alloc_once(), RMM_DRIVER_UNLOADING);
 }
 
-static void a_status_says_what_kind_of_error_it_was(void **state)
+TEST_CASE_WITH(a_status_says_what_kind_of_error_it_was, NULL, clear)
 {
     static const struct {
         int error;
@@ -65,7 +65,7 @@ static void a_status_says_what_kind_of_error_it_was(void **state)
     }
 }
 
-static void takes_a_plan_of_32_faults_and_no_more(void **state)
+TEST_CASE_WITH(takes_a_plan_of_32_faults_and_no_more, NULL, clear)
 {
     char plan[33 * sizeof("mem_alloc:9") + 1] = "";
 
@@ -77,7 +77,7 @@ static void takes_a_plan_of_32_faults_and_no_more(void **state)
     assert_false(rmm_sim_fail(plan));
 }
 
-static void counts_all_calls_together_for_any(void **state)
+TEST_CASE_WITH(counts_all_calls_together_for_any, NULL, clear)
 {
     rmm_stream_key_t key;
     int value = 0;
@@ -90,7 +90,7 @@ static void counts_all_calls_together_for_any(void **state)
     assert_cuda(sim_driver()->device_count(&value));
 }
 
-static void does_nothing_else_in_a_call_that_fails(void **state)
+TEST_CASE_WITH(does_nothing_else_in_a_call_that_fails, NULL, clear)
 {
     rmm_stream_t stream = make_stream(0);
 
@@ -100,7 +100,7 @@ static void does_nothing_else_in_a_call_that_fails(void **state)
     assert_cuda(sim_driver()->stream_destroy(stream));
 }
 
-static void does_not_count_the_tests_own_calls(void **state)
+TEST_CASE_WITH(does_not_count_the_tests_own_calls, NULL, clear)
 {
     rmm_sim_event_t event;
 
@@ -112,7 +112,7 @@ static void does_not_count_the_tests_own_calls(void **state)
     assert_false(rmm_sim_fail_struck());
 }
 
-static void replaces_a_plan_and_forgets_what_struck(void **state)
+TEST_CASE_WITH(replaces_a_plan_and_forgets_what_struck, NULL, clear)
 {
     assert_true(rmm_sim_fail("mem_alloc:1"));
     assert_int_equal(alloc_once(), RMM_DRIVER_MEMORY_ALLOCATION);
@@ -124,7 +124,7 @@ static void replaces_a_plan_and_forgets_what_struck(void **state)
     assert_false(rmm_sim_fail_struck());
 }
 
-static void refuses_plans_that_do_not_parse_and_keeps_the_old_one(void **state)
+TEST_CASE_WITH(refuses_plans_that_do_not_parse_and_keeps_the_old_one, NULL, clear)
 {
     const char *const wrong[] = {
         "mem_alloc",      "mem_alloc:",   "mem_alloc:0",    "mem_alloc:x",
@@ -142,7 +142,7 @@ static void refuses_plans_that_do_not_parse_and_keeps_the_old_one(void **state)
     assert_int_equal(alloc_once(), RMM_DRIVER_MEMORY_ALLOCATION);
 }
 
-static void knows_every_function_of_the_table(void **state)
+TEST_CASE_WITH(knows_every_function_of_the_table, NULL, clear)
 {
     const char *const names[] = {
         "host_free",
@@ -199,24 +199,4 @@ static void knows_every_function_of_the_table(void **state)
         snprintf(plan, sizeof(plan), "%s:18446744073709551615:12", names[i]);
         assert_true(rmm_sim_fail(plan));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(
-            fails_the_nth_call_once_with_the_functions_own_error, clear),
-        cmocka_unit_test_teardown(fails_with_the_error_that_was_asked_for, clear),
-        cmocka_unit_test_teardown(a_status_says_what_kind_of_error_it_was, clear),
-        cmocka_unit_test_teardown(takes_a_plan_of_32_faults_and_no_more, clear),
-        cmocka_unit_test_teardown(counts_all_calls_together_for_any, clear),
-        cmocka_unit_test_teardown(does_nothing_else_in_a_call_that_fails, clear),
-        cmocka_unit_test_teardown(does_not_count_the_tests_own_calls, clear),
-        cmocka_unit_test_teardown(replaces_a_plan_and_forgets_what_struck, clear),
-        cmocka_unit_test_teardown(
-            refuses_plans_that_do_not_parse_and_keeps_the_old_one, clear),
-        cmocka_unit_test_teardown(knows_every_function_of_the_table, clear),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,7 +13,7 @@ static void assert_refused(int error, const char *sentence)
     assert_non_null(strstr(rmm_sim_last_violation(), sentence));
 }
 
-static void refuses_every_use_of_a_destroyed_stream(void **state)
+TEST_CASE(refuses_every_use_of_a_destroyed_stream)
 {
     const rmm_driver_t *driver = sim_driver();
     rmm_stream_t stream = make_stream(0);
@@ -41,7 +41,7 @@ static void refuses_every_use_of_a_destroyed_stream(void **state)
     assert_int_equal(journal.count, 0);
 }
 
-static void refuses_every_use_of_a_destroyed_event(void **state)
+TEST_CASE(refuses_every_use_of_a_destroyed_event)
 {
     const rmm_driver_t *driver = sim_driver();
     uint64_t before = rmm_sim_violations();
@@ -57,7 +57,7 @@ static void refuses_every_use_of_a_destroyed_event(void **state)
     assert_int_equal(rmm_sim_violations(), before + 5);
 }
 
-static void refuses_what_never_was_a_handle(void **state)
+TEST_CASE(refuses_what_never_was_a_handle)
 {
     const rmm_driver_t *driver = sim_driver();
     rmm_stream_key_t key;
@@ -73,7 +73,7 @@ static void refuses_what_never_was_a_handle(void **state)
         rmm_sim_graph_launch((rmm_sim_graph_t)(void *)&local, NULL), "unknown graph");
 }
 
-static void counts_a_repeated_violation_every_time(void **state)
+TEST_CASE(counts_a_repeated_violation_every_time)
 {
     uint64_t before = rmm_sim_violations();
 
@@ -83,7 +83,7 @@ static void counts_a_repeated_violation_every_time(void **state)
     assert_int_equal(rmm_sim_violations(), before + 1000);
 }
 
-static void recycles_a_handle_at_once_but_never_an_identity(void **state)
+TEST_CASE(recycles_a_handle_at_once_but_never_an_identity)
 {
     const rmm_driver_t *driver = sim_driver();
     rmm_stream_t first = make_stream(0);
@@ -104,7 +104,7 @@ static void recycles_a_handle_at_once_but_never_an_identity(void **state)
     assert_int_equal(rmm_sim_violations(), violations);
 }
 
-static void knows_many_streams_at_once(void **state)
+TEST_CASE(knows_many_streams_at_once)
 {
     enum { MANY = 3000 };
     static rmm_stream_t streams[MANY];
@@ -121,7 +121,7 @@ static void knows_many_streams_at_once(void **state)
     }
 }
 
-static void gives_the_legacy_stream_identity_zero(void **state)
+TEST_CASE(gives_the_legacy_stream_identity_zero)
 {
     rmm_stream_key_t key = {.stream_id = 1, .capture_id = 1};
 
@@ -160,7 +160,7 @@ static void *use_own_stream(void *argument)
     return NULL;
 }
 
-static void gives_each_thread_and_device_its_own_default_stream(void **state)
+TEST_CASE(gives_each_thread_and_device_its_own_default_stream)
 {
     journal_t journal = {.count = 0};
     own_stream_run_t run = {.journal = &journal};
@@ -183,7 +183,7 @@ static void gives_each_thread_and_device_its_own_default_stream(void **state)
     assert_int_equal(own_stream_id(), here);
 }
 
-static void binds_streams_and_events_to_their_device(void **state)
+TEST_CASE(binds_streams_and_events_to_their_device)
 {
     const rmm_driver_t *driver = sim_driver();
     uint64_t violations = rmm_sim_violations();
@@ -214,7 +214,7 @@ static void binds_streams_and_events_to_their_device(void **state)
     assert_cuda(driver->event_destroy(of_0));
 }
 
-static void synchronises_one_device_only(void **state)
+TEST_CASE(synchronises_one_device_only)
 {
     int late = 0;
 
@@ -244,7 +244,7 @@ static void calling_kernel(const void *const *params)
     kernel_error = sim_driver()->mem_alloc(&ptr, 64);
 }
 
-static void refuses_calls_from_inside_a_kernel(void **state)
+TEST_CASE(refuses_calls_from_inside_a_kernel)
 {
     uint64_t violations = rmm_sim_violations();
 
@@ -255,7 +255,7 @@ static void refuses_calls_from_inside_a_kernel(void **state)
     assert_non_null(strstr(rmm_sim_last_violation(), "inside a kernel"));
 }
 
-static void refuses_parameters_that_cannot_be_right(void **state)
+TEST_CASE(refuses_parameters_that_cannot_be_right)
 {
     static char big[5000];
     const void *params[] = {big, NULL};
@@ -276,24 +276,4 @@ static void refuses_parameters_that_cannot_be_right(void **state)
     assert_int_equal(rmm_sim_memset_async(NULL, 0, 8, NULL), RMM_DRIVER_INVALID_VALUE);
     assert_int_equal(sim_driver()->stream_create(4, &stream), RMM_DRIVER_INVALID_VALUE);
     assert_int_equal(rmm_sim_event_create(NULL), RMM_DRIVER_INVALID_VALUE);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(refuses_every_use_of_a_destroyed_stream),
-        cmocka_unit_test(refuses_every_use_of_a_destroyed_event),
-        cmocka_unit_test(refuses_what_never_was_a_handle),
-        cmocka_unit_test(counts_a_repeated_violation_every_time),
-        cmocka_unit_test(recycles_a_handle_at_once_but_never_an_identity),
-        cmocka_unit_test(knows_many_streams_at_once),
-        cmocka_unit_test(gives_the_legacy_stream_identity_zero),
-        cmocka_unit_test(gives_each_thread_and_device_its_own_default_stream),
-        cmocka_unit_test(binds_streams_and_events_to_their_device),
-        cmocka_unit_test(synchronises_one_device_only),
-        cmocka_unit_test(refuses_calls_from_inside_a_kernel),
-        cmocka_unit_test(refuses_parameters_that_cannot_be_right),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

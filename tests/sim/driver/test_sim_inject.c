@@ -27,7 +27,7 @@ void test_reenter(void)
     assert_cuda(sim_driver()->stream_destroy(stream));
 }
 
-static void starts_the_injected_library_once_when_the_driver_is_open(void **state)
+TEST_CASE(starts_the_injected_library_once_when_the_driver_is_open)
 {
     journal_t journal = {.count = 0};
 
@@ -38,13 +38,4 @@ static void starts_the_injected_library_once_when_the_driver_is_open(void **stat
     assert_int_equal(launches, 1);
     assert_cuda(rmm_sim_device_synchronize());
     assert_int_equal(started, 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(starts_the_injected_library_once_when_the_driver_is_open),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

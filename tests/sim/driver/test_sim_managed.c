@@ -22,7 +22,7 @@ static void release(void *ptr)
     assert_cuda(sim_driver()->mem_free(ptr));
 }
 
-static void remembers_where_memory_was_prefetched_to(void **state)
+TEST_CASE(remembers_where_memory_was_prefetched_to)
 {
     const rmm_driver_t *driver = sim_driver();
     char *ptr = managed(64 * KIB);
@@ -50,7 +50,7 @@ static void remembers_where_memory_was_prefetched_to(void **state)
     release(ptr);
 }
 
-static void remembers_where_memory_should_lie(void **state)
+TEST_CASE(remembers_where_memory_should_lie)
 {
     const rmm_driver_t *driver = sim_driver();
     char *ptr = managed(64 * KIB);
@@ -68,7 +68,7 @@ static void remembers_where_memory_should_lie(void **state)
     release(ptr);
 }
 
-static void refuses_to_move_what_cannot_move(void **state)
+TEST_CASE(refuses_to_move_what_cannot_move)
 {
     const rmm_driver_t *driver = sim_driver();
     char *ptr = managed(64 * KIB);
@@ -88,7 +88,7 @@ static void refuses_to_move_what_cannot_move(void **state)
     release(ptr);
 }
 
-static void a_prefetch_ruins_the_capture_of_its_stream(void **state)
+TEST_CASE(a_prefetch_ruins_the_capture_of_its_stream)
 {
     rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
     char *ptr = managed(64 * KIB);
@@ -104,7 +104,7 @@ static void a_prefetch_ruins_the_capture_of_its_stream(void **state)
     release(ptr);
 }
 
-static void copies_and_fills_in_the_streams_order(void **state)
+TEST_CASE(copies_and_fills_in_the_streams_order)
 {
     const rmm_driver_t *driver = sim_driver();
 
@@ -131,7 +131,7 @@ static void copies_and_fills_in_the_streams_order(void **state)
     }
 }
 
-static void tells_the_flags_of_a_stream(void **state)
+TEST_CASE(tells_the_flags_of_a_stream)
 {
     const rmm_driver_t *driver = sim_driver();
     uint64_t violations = rmm_sim_violations();
@@ -151,7 +151,7 @@ static void tells_the_flags_of_a_stream(void **state)
     assert_int_equal(rmm_sim_violations(), violations + 1);
 }
 
-static void knows_which_side_may_access_which_memory(void **state)
+TEST_CASE(knows_which_side_may_access_which_memory)
 {
     const rmm_driver_t *driver = sim_driver();
     int can = -1;
@@ -164,7 +164,7 @@ static void knows_which_side_may_access_which_memory(void **state)
     assert_int_equal(driver->peer_can_access(-1, 0, &can), RMM_DRIVER_INVALID_DEVICE);
 }
 
-static void fails_when_the_plan_says_so(void **state)
+TEST_CASE(fails_when_the_plan_says_so)
 {
     const rmm_driver_t *driver = sim_driver();
     char block[8] = {0};
@@ -181,20 +181,4 @@ static void fails_when_the_plan_says_so(void **state)
     assert_cuda(rmm_sim_device_synchronize());
     assert_int_equal(block[0], 0);
     assert_true(rmm_sim_fail(NULL));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(remembers_where_memory_was_prefetched_to),
-        cmocka_unit_test(remembers_where_memory_should_lie),
-        cmocka_unit_test(refuses_to_move_what_cannot_move),
-        cmocka_unit_test(a_prefetch_ruins_the_capture_of_its_stream),
-        cmocka_unit_test(copies_and_fills_in_the_streams_order),
-        cmocka_unit_test(tells_the_flags_of_a_stream),
-        cmocka_unit_test(knows_which_side_may_access_which_memory),
-        cmocka_unit_test(fails_when_the_plan_says_so),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,7 +36,7 @@ static void assert_filled(const void *ptr, uint64_t bytes, int value)
     assert_int_equal(at[bytes - 1], value);
 }
 
-static void aligns_as_the_real_driver(void **state)
+TEST_CASE(aligns_as_the_real_driver)
 {
     void *small[3], *large;
 
@@ -52,7 +52,7 @@ static void aligns_as_the_real_driver(void **state)
     }
 }
 
-static void answers_null_for_no_bytes(void **state)
+TEST_CASE(answers_null_for_no_bytes)
 {
     void *ptr = &ptr;
 
@@ -62,7 +62,7 @@ static void answers_null_for_no_bytes(void **state)
     assert_int_equal(rmm_sim_violations(), 0);
 }
 
-static void poisons_fresh_and_freed_memory_of_any_size(void **state)
+TEST_CASE(poisons_fresh_and_freed_memory_of_any_size)
 {
     const uint64_t sizes[] = {
         1,           511,     4096,         65537,        256 * 1024,
@@ -83,7 +83,7 @@ static void poisons_fresh_and_freed_memory_of_any_size(void **state)
     }
 }
 
-static void leaves_the_neighbours_of_a_freed_block_alone(void **state)
+TEST_CASE(leaves_the_neighbours_of_a_freed_block_alone)
 {
     char *blocks[3];
 
@@ -110,7 +110,7 @@ static long resident_mib(void)
     return resident / 256;
 }
 
-static void hands_out_all_of_80_gib_without_memory(void **state)
+TEST_CASE(hands_out_all_of_80_gib_without_memory)
 {
     long before = resident_mib();
     uint64_t free_bytes, total_bytes;
@@ -127,7 +127,7 @@ static void hands_out_all_of_80_gib_without_memory(void **state)
     assert_true(resident_mib() - before < 512);
 }
 
-static void fails_above_the_capacity_and_recovers(void **state)
+TEST_CASE(fails_above_the_capacity_and_recovers)
 {
     void *ptr = NULL;
     void *half;
@@ -147,7 +147,7 @@ static void fails_above_the_capacity_and_recovers(void **state)
     assert_int_equal(rmm_sim_allocated_bytes(0), 0);
 }
 
-static void keeps_devices_apart(void **state)
+TEST_CASE(keeps_devices_apart)
 {
     void *on_0 = alloc(4096);
     void *on_1;
@@ -168,7 +168,7 @@ static void keeps_devices_apart(void **state)
     assert_int_equal(sim_driver()->device_set(-1), RMM_DRIVER_INVALID_DEVICE);
 }
 
-static void frees_only_behind_all_work_of_the_device(void **state)
+TEST_CASE(frees_only_behind_all_work_of_the_device)
 {
     for (uint64_t seed = 0; seed < 50; seed++) {
         rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
@@ -191,7 +191,7 @@ static void frees_only_behind_all_work_of_the_device(void **state)
     }
 }
 
-static void refuses_frees_that_cannot_be_right(void **state)
+TEST_CASE(refuses_frees_that_cannot_be_right)
 {
     uint64_t before = rmm_sim_violations();
     char *ptr = alloc(4096);
@@ -208,7 +208,7 @@ static void refuses_frees_that_cannot_be_right(void **state)
 }
 
 /* Against a shadow: no two blocks overlap, each keeps its bytes, all comes back. */
-static void survives_random_sizes_and_orders(void **state)
+TEST_CASE(survives_random_sizes_and_orders)
 {
     enum { LIVE = 300, STEPS = 6000 };
     static struct {
@@ -243,7 +243,7 @@ static void survives_random_sizes_and_orders(void **state)
     release(alloc(80 * GIB)); /* one extent again */
 }
 
-static void describes_its_devices(void **state)
+TEST_CASE(describes_its_devices)
 {
     rmm_device_info_t info;
     int count = 0;
@@ -258,7 +258,7 @@ static void describes_its_devices(void **state)
     assert_int_equal(sim_driver()->device_info(2, &info), RMM_DRIVER_INVALID_DEVICE);
 }
 
-static void names_errors(void **state)
+TEST_CASE(names_errors)
 {
     const rmm_driver_t *driver = sim_driver();
 
@@ -267,24 +267,4 @@ static void names_errors(void **state)
     assert_string_equal(driver->error_name(900), "cudaErrorStreamCaptureUnsupported");
     assert_string_equal(driver->error_name(123456), "cudaErrorUnknown");
     assert_string_equal(driver->error_text(-1), "unknown error");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(aligns_as_the_real_driver),
-        cmocka_unit_test(answers_null_for_no_bytes),
-        cmocka_unit_test(poisons_fresh_and_freed_memory_of_any_size),
-        cmocka_unit_test(leaves_the_neighbours_of_a_freed_block_alone),
-        cmocka_unit_test(hands_out_all_of_80_gib_without_memory),
-        cmocka_unit_test(fails_above_the_capacity_and_recovers),
-        cmocka_unit_test(keeps_devices_apart),
-        cmocka_unit_test(frees_only_behind_all_work_of_the_device),
-        cmocka_unit_test(refuses_frees_that_cannot_be_right),
-        cmocka_unit_test(survives_random_sizes_and_orders),
-        cmocka_unit_test(describes_its_devices),
-        cmocka_unit_test(names_errors),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

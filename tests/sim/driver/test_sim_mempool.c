@@ -60,7 +60,7 @@ static bool is_all(const char *seen, int value)
 
 /* ---- order ---- */
 
-static void work_sees_the_block_as_its_stream_left_it(void **state)
+TEST_CASE(work_sees_the_block_as_its_stream_left_it)
 {
     static char fresh[BLOCK], used[BLOCK], freed[BLOCK];
     rmm_driver_mempool_t pool = make_pool(KEEP_ALL);
@@ -86,7 +86,7 @@ static void work_sees_the_block_as_its_stream_left_it(void **state)
     end_pool(pool);
 }
 
-static void the_same_stream_has_a_freed_block_again_at_once(void **state)
+TEST_CASE(the_same_stream_has_a_freed_block_again_at_once)
 {
     static char seen[2][BLOCK];
     rmm_driver_mempool_t pool = make_pool(KEEP_ALL);
@@ -115,7 +115,7 @@ static void the_same_stream_has_a_freed_block_again_at_once(void **state)
 }
 
 /* Blocks wander between streams as the pool likes; each user sees its own bytes. */
-static void no_two_streams_ever_share_a_block(void **state)
+TEST_CASE(no_two_streams_ever_share_a_block)
 {
     enum { STREAMS = 4, STEPS = 60 };
     static char seen[STEPS][BLOCK];
@@ -179,7 +179,7 @@ static bool crosses_safely(rmm_driver_mempool_t pool, bool waits, uint64_t seed)
     return is_all(seen, 'b');
 }
 
-static void catches_a_stream_that_does_not_wait_for_the_allocation(void **state)
+TEST_CASE(catches_a_stream_that_does_not_wait_for_the_allocation)
 {
     rmm_driver_mempool_t pool = make_pool(KEEP_ALL);
     int corrupted = 0;
@@ -193,7 +193,7 @@ static void catches_a_stream_that_does_not_wait_for_the_allocation(void **state)
     end_pool(pool);
 }
 
-static void catches_a_free_that_does_not_wait_for_the_allocation(void **state)
+TEST_CASE(catches_a_free_that_does_not_wait_for_the_allocation)
 {
     rmm_driver_mempool_t pool = make_pool(KEEP_ALL);
     uint64_t before = rmm_sim_violations();
@@ -215,7 +215,7 @@ static void catches_a_free_that_does_not_wait_for_the_allocation(void **state)
 
 /* ---- what is reserved ---- */
 
-static void keeps_no_more_than_the_threshold_when_a_program_waits(void **state)
+TEST_CASE(keeps_no_more_than_the_threshold_when_a_program_waits)
 {
     rmm_driver_mempool_t pool = make_pool(KEEP_ALL);
     uint64_t threshold = 1, free_bytes, total_bytes;
@@ -248,7 +248,7 @@ static void keeps_no_more_than_the_threshold_when_a_program_waits(void **state)
     end_pool(pool);
 }
 
-static void gives_everything_back_by_default(void **state)
+TEST_CASE(gives_everything_back_by_default)
 {
     rmm_driver_mempool_t pool = NULL;
     uint64_t threshold = 1;
@@ -262,7 +262,7 @@ static void gives_everything_back_by_default(void **state)
     end_pool(pool);
 }
 
-static void trims_nothing_that_is_in_use(void **state)
+TEST_CASE(trims_nothing_that_is_in_use)
 {
     rmm_driver_mempool_t pool = make_pool(KEEP_ALL);
     char *one = alloc_from(pool, 20 * MIB, NULL);
@@ -281,7 +281,7 @@ static void trims_nothing_that_is_in_use(void **state)
     end_pool(pool);
 }
 
-static void takes_what_other_pools_do_not_use_before_it_fails(void **state)
+TEST_CASE(takes_what_other_pools_do_not_use_before_it_fails)
 {
     rmm_driver_mempool_t hoarder = make_pool(KEEP_ALL);
     rmm_driver_mempool_t pool = make_pool(KEEP_ALL);
@@ -306,7 +306,7 @@ static void takes_what_other_pools_do_not_use_before_it_fails(void **state)
     end_pool(pool);
 }
 
-static void a_destroyed_pool_stays_for_its_last_block(void **state)
+TEST_CASE(a_destroyed_pool_stays_for_its_last_block)
 {
     rmm_driver_mempool_t pool = make_pool(0);
     uint64_t before = rmm_sim_violations();
@@ -329,7 +329,7 @@ static void a_destroyed_pool_stays_for_its_last_block(void **state)
 
 /* ---- frees ---- */
 
-static void refuses_frees_that_cannot_be_right(void **state)
+TEST_CASE(refuses_frees_that_cannot_be_right)
 {
     rmm_driver_mempool_t pool = make_pool(KEEP_ALL);
     uint64_t before = rmm_sim_violations();
@@ -350,7 +350,7 @@ static void refuses_frees_that_cannot_be_right(void **state)
     end_pool(pool);
 }
 
-static void mem_free_takes_blocks_of_a_pool_too(void **state)
+TEST_CASE(mem_free_takes_blocks_of_a_pool_too)
 {
     rmm_driver_mempool_t pool = make_pool(KEEP_ALL);
     uint64_t before = rmm_sim_violations();
@@ -378,7 +378,7 @@ static void mem_free_takes_blocks_of_a_pool_too(void **state)
 
 /* ---- managed pools, properties ---- */
 
-static void the_managed_pool_is_the_devices_own(void **state)
+TEST_CASE(the_managed_pool_is_the_devices_own)
 {
     uint64_t before = rmm_sim_violations();
     rmm_driver_mempool_t pool = NULL, again = NULL;
@@ -405,7 +405,7 @@ static void the_managed_pool_is_the_devices_own(void **state)
     end_pool(pool);
 }
 
-static void refuses_handles_that_cannot_be_shared(void **state)
+TEST_CASE(refuses_handles_that_cannot_be_shared)
 {
     rmm_driver_mempool_t pool = NULL;
 
@@ -415,7 +415,7 @@ static void refuses_handles_that_cannot_be_shared(void **state)
     assert_int_equal(sim_driver()->mempool_create(16, &pool), RMM_DRIVER_INVALID_VALUE);
 }
 
-static void no_bytes_are_no_block(void **state)
+TEST_CASE(no_bytes_are_no_block)
 {
     rmm_driver_mempool_t pool = make_pool(0);
     void *none = &pool;
@@ -429,7 +429,7 @@ static void no_bytes_are_no_block(void **state)
 
 /* ---- graphs ---- */
 
-static void a_graph_owns_what_its_capture_allocates(void **state)
+TEST_CASE(a_graph_owns_what_its_capture_allocates)
 {
     static char seen[BLOCK];
     rmm_driver_mempool_t pool = make_pool(0);
@@ -466,7 +466,7 @@ static void a_graph_owns_what_its_capture_allocates(void **state)
     end_pool(pool);
 }
 
-static void memory_of_a_graph_may_be_freed_outside_of_it(void **state)
+TEST_CASE(memory_of_a_graph_may_be_freed_outside_of_it)
 {
     rmm_driver_mempool_t pool = make_pool(0);
     rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
@@ -496,7 +496,7 @@ static void memory_of_a_graph_may_be_freed_outside_of_it(void **state)
     end_pool(pool);
 }
 
-static void catches_a_graph_that_runs_again_with_its_memory_in_use(void **state)
+TEST_CASE(catches_a_graph_that_runs_again_with_its_memory_in_use)
 {
     rmm_driver_mempool_t pool = make_pool(0);
     rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
@@ -522,7 +522,7 @@ static void catches_a_graph_that_runs_again_with_its_memory_in_use(void **state)
     end_pool(pool);
 }
 
-static void a_capture_frees_only_what_it_allocated(void **state)
+TEST_CASE(a_capture_frees_only_what_it_allocated)
 {
     rmm_driver_mempool_t pool = make_pool(0);
     rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
@@ -540,7 +540,7 @@ static void a_capture_frees_only_what_it_allocated(void **state)
 }
 
 /* As measured: docs/decisions/0004. */
-static void pools_ruin_a_capture_that_they_are_not_part_of(void **state)
+TEST_CASE(pools_ruin_a_capture_that_they_are_not_part_of)
 {
     rmm_driver_mempool_t pool = make_pool(KEEP_ALL);
     rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
@@ -579,7 +579,7 @@ static void pools_ruin_a_capture_that_they_are_not_part_of(void **state)
 }
 
 /* A trim has to know that a free is done with, and mem_free() tells it nothing. */
-static void trims_only_what_a_synchronisation_has_seen(void **state)
+TEST_CASE(trims_only_what_a_synchronisation_has_seen)
 {
     rmm_driver_mempool_t pool = make_pool(KEEP_ALL);
     void *plain = NULL;
@@ -595,7 +595,7 @@ static void trims_only_what_a_synchronisation_has_seen(void **state)
     end_pool(pool);
 }
 
-static void a_ruined_capture_leaves_no_memory_behind(void **state)
+TEST_CASE(a_ruined_capture_leaves_no_memory_behind)
 {
     rmm_driver_mempool_t pool = make_pool(0);
     rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
@@ -615,34 +615,4 @@ static void a_ruined_capture_leaves_no_memory_behind(void **state)
     assert_int_equal(rmm_sim_allocated_bytes(0), 0);
     assert_cuda(sim_driver()->stream_destroy(stream));
     end_pool(pool);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(work_sees_the_block_as_its_stream_left_it),
-        cmocka_unit_test(the_same_stream_has_a_freed_block_again_at_once),
-        cmocka_unit_test(no_two_streams_ever_share_a_block),
-        cmocka_unit_test(catches_a_stream_that_does_not_wait_for_the_allocation),
-        cmocka_unit_test(catches_a_free_that_does_not_wait_for_the_allocation),
-        cmocka_unit_test(keeps_no_more_than_the_threshold_when_a_program_waits),
-        cmocka_unit_test(gives_everything_back_by_default),
-        cmocka_unit_test(trims_nothing_that_is_in_use),
-        cmocka_unit_test(takes_what_other_pools_do_not_use_before_it_fails),
-        cmocka_unit_test(a_destroyed_pool_stays_for_its_last_block),
-        cmocka_unit_test(refuses_frees_that_cannot_be_right),
-        cmocka_unit_test(mem_free_takes_blocks_of_a_pool_too),
-        cmocka_unit_test(the_managed_pool_is_the_devices_own),
-        cmocka_unit_test(refuses_handles_that_cannot_be_shared),
-        cmocka_unit_test(no_bytes_are_no_block),
-        cmocka_unit_test(a_graph_owns_what_its_capture_allocates),
-        cmocka_unit_test(memory_of_a_graph_may_be_freed_outside_of_it),
-        cmocka_unit_test(catches_a_graph_that_runs_again_with_its_memory_in_use),
-        cmocka_unit_test(a_capture_frees_only_what_it_allocated),
-        cmocka_unit_test(pools_ruin_a_capture_that_they_are_not_part_of),
-        cmocka_unit_test(trims_only_what_a_synchronisation_has_seen),
-        cmocka_unit_test(a_ruined_capture_leaves_no_memory_behind),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

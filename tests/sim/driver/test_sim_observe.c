@@ -53,6 +53,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+#define CASE(name) TEST_CASE_WITH(name, set_up, tear_down)
+
 /* The call's event comes twice: before it is made, and when it has succeeded. */
 static void check_was_told_before(size_t count)
 {
@@ -90,7 +92,7 @@ static void nothing(const void *const *params)
 {
 }
 
-static void tells_every_word_of_the_parameters_by_value(void **state)
+CASE(tells_every_word_of_the_parameters_by_value)
 {
     struct {
         void *pointer;
@@ -119,7 +121,7 @@ static void tells_every_word_of_the_parameters_by_value(void **state)
     assert_cuda(sim_driver()->stream_destroy(stream));
 }
 
-static void tells_copies_and_fills_with_their_ranges(void **state)
+CASE(tells_copies_and_fills_with_their_ranges)
 {
     static char from[100], to[100];
     const seen_event_t *event;
@@ -142,7 +144,7 @@ static void tells_copies_and_fills_with_their_ranges(void **state)
     latest(5, RMM_DIAG_STREAM_SYNC, NULL);
 }
 
-static void tells_what_a_call_was_given_also_when_it_fails(void **state)
+CASE(tells_what_a_call_was_given_also_when_it_fails)
 {
     static char host[100];
     const seen_event_t *event;
@@ -155,7 +157,7 @@ static void tells_what_a_call_was_given_also_when_it_fails(void **state)
     assert_int_equal(event->words[0], (uintptr_t)host);
 }
 
-static void tells_events_and_synchronisation_with_their_handles(void **state)
+CASE(tells_events_and_synchronisation_with_their_handles)
 {
     const rmm_driver_t *driver = sim_driver();
     rmm_stream_t stream = make_stream(0);
@@ -180,7 +182,7 @@ static void tells_events_and_synchronisation_with_their_handles(void **state)
     latest(8, RMM_DIAG_EVENT_DESTROY, NULL);
 }
 
-static void tells_of_the_call_and_not_of_the_execution(void **state)
+CASE(tells_of_the_call_and_not_of_the_execution)
 {
     journal_t journal = {.count = 0};
 
@@ -197,7 +199,7 @@ static void tells_of_the_call_and_not_of_the_execution(void **state)
     }
 }
 
-static void marks_what_is_captured(void **state)
+CASE(marks_what_is_captured)
 {
     rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
     journal_t journal = {.count = 0};
@@ -231,7 +233,7 @@ static void marks_what_is_captured(void **state)
     assert_cuda(sim_driver()->stream_destroy(stream));
 }
 
-static void tells_nothing_of_calls_that_failed(void **state)
+CASE(tells_nothing_of_calls_that_failed)
 {
     rmm_driver_event_t event;
 
@@ -244,21 +246,4 @@ static void tells_nothing_of_calls_that_failed(void **state)
         rmm_sim_launch("none", NULL, NULL, NULL, NULL, 0), RMM_DRIVER_INVALID_VALUE);
     assert_int_equal(seen_count, 0);
     assert_cuda(sim_driver()->event_destroy(event));
-}
-
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(tells_every_word_of_the_parameters_by_value),
-        CASE(tells_copies_and_fills_with_their_ranges),
-        CASE(tells_what_a_call_was_given_also_when_it_fails),
-        CASE(tells_events_and_synchronisation_with_their_handles),
-        CASE(tells_of_the_call_and_not_of_the_execution),
-        CASE(marks_what_is_captured),
-        CASE(tells_nothing_of_calls_that_failed),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,7 +32,9 @@ static int reset(void **state)
     return 0;
 }
 
-static void keeps_a_streams_order_under_every_seed(void **state)
+#define CASE(name) TEST_CASE_WITH(name, reset, NULL)
+
+CASE(keeps_a_streams_order_under_every_seed)
 {
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         begin(seed, RMM_STREAM_NON_BLOCKING);
@@ -50,7 +52,7 @@ static void keeps_a_streams_order_under_every_seed(void **state)
     }
 }
 
-static void runs_the_waiting_stream_behind_the_event_under_every_seed(void **state)
+CASE(runs_the_waiting_stream_behind_the_event_under_every_seed)
 {
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         rmm_sim_event_t event;
@@ -71,7 +73,7 @@ static void runs_the_waiting_stream_behind_the_event_under_every_seed(void **sta
     }
 }
 
-static void waits_for_the_record_that_was_latest_at_the_wait(void **state)
+CASE(waits_for_the_record_that_was_latest_at_the_wait)
 {
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         rmm_sim_event_t event;
@@ -93,7 +95,7 @@ static void waits_for_the_record_that_was_latest_at_the_wait(void **state)
     }
 }
 
-static void does_not_wait_for_an_event_that_was_never_recorded(void **state)
+CASE(does_not_wait_for_an_event_that_was_never_recorded)
 {
     rmm_stream_t stream = make_stream(0);
     rmm_sim_event_t event;
@@ -107,7 +109,7 @@ static void does_not_wait_for_an_event_that_was_never_recorded(void **state)
     assert_cuda(sim_driver()->stream_destroy(stream));
 }
 
-static void orders_blocking_streams_with_the_legacy_stream(void **state)
+CASE(orders_blocking_streams_with_the_legacy_stream)
 {
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         rmm_stream_t own = RMM_STREAM_PER_THREAD;
@@ -145,13 +147,13 @@ static int count_overtaking_legacy(uint32_t flags)
     return overtaken;
 }
 
-static void lets_only_non_blocking_streams_overtake_the_legacy_stream(void **state)
+CASE(lets_only_non_blocking_streams_overtake_the_legacy_stream)
 {
     assert_int_equal(count_overtaking_legacy(0), 0);
     assert_true(count_overtaking_legacy(RMM_STREAM_NON_BLOCKING) > SEEDS / 4);
 }
 
-static void synchronises_one_stream_without_running_all_others(void **state)
+CASE(synchronises_one_stream_without_running_all_others)
 {
     int late = 0;
 
@@ -169,7 +171,7 @@ static void synchronises_one_stream_without_running_all_others(void **state)
     assert_true(late > SEEDS / 4);
 }
 
-static void runs_work_later_than_its_launch(void **state)
+CASE(runs_work_later_than_its_launch)
 {
     int late = 0;
 
@@ -204,7 +206,7 @@ static void draw_order(uint64_t seed, journal_t *drawn)
     }
 }
 
-static void draws_another_order_from_another_seed(void **state)
+CASE(draws_another_order_from_another_seed)
 {
     static journal_t first, other;
     int different = 0;
@@ -217,7 +219,7 @@ static void draws_another_order_from_another_seed(void **state)
     assert_true(different > SEEDS * 9 / 10);
 }
 
-static void draws_the_same_order_from_the_same_seed(void **state)
+CASE(draws_the_same_order_from_the_same_seed)
 {
     static journal_t first, again;
 
@@ -229,7 +231,7 @@ static void draws_the_same_order_from_the_same_seed(void **state)
     }
 }
 
-static void ends_a_loop_of_queries_under_every_seed(void **state)
+CASE(ends_a_loop_of_queries_under_every_seed)
 {
     rmm_driver_event_t event;
     int not_ready = 0;
@@ -256,7 +258,7 @@ static void ends_a_loop_of_queries_under_every_seed(void **state)
     assert_cuda(sim_driver()->event_destroy(event));
 }
 
-static void runs_all_work_with_the_next_call_if_it_is_prompt(void **state)
+CASE(runs_all_work_with_the_next_call_if_it_is_prompt)
 {
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         rmm_driver_event_t event;
@@ -276,7 +278,7 @@ static void runs_all_work_with_the_next_call_if_it_is_prompt(void **state)
     }
 }
 
-static void bounds_what_is_queued(void **state)
+CASE(bounds_what_is_queued)
 {
     begin(0, 0);
     for (int i = 0; i < 20000; i++) {
@@ -288,7 +290,7 @@ static void bounds_what_is_queued(void **state)
     end();
 }
 
-static void runs_the_work_of_a_destroyed_stream(void **state)
+CASE(runs_the_work_of_a_destroyed_stream)
 {
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         rmm_stream_t destroyed = make_stream(0);
@@ -308,7 +310,7 @@ static void runs_the_work_of_a_destroyed_stream(void **state)
     }
 }
 
-static void copies_a_kernels_parameters_at_the_launch(void **state)
+CASE(copies_a_kernels_parameters_at_the_launch)
 {
     journal_t noted = {.count = 0};
     journal_t *target = &noted;
@@ -324,7 +326,7 @@ static void copies_a_kernels_parameters_at_the_launch(void **state)
     assert_int_equal(noted.entries[0], 7);
 }
 
-static void copies_and_fills_in_stream_order(void **state)
+CASE(copies_and_fills_in_stream_order)
 {
     char from[64], to[64];
 
@@ -338,30 +340,4 @@ static void copies_and_fills_in_stream_order(void **state)
     assert_int_equal(to[63], 'x');
     assert_int_equal(from[63], 'y');
     end();
-}
-
-#define CASE(name) cmocka_unit_test_setup(name, reset)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(keeps_a_streams_order_under_every_seed),
-        CASE(runs_the_waiting_stream_behind_the_event_under_every_seed),
-        CASE(waits_for_the_record_that_was_latest_at_the_wait),
-        CASE(does_not_wait_for_an_event_that_was_never_recorded),
-        CASE(orders_blocking_streams_with_the_legacy_stream),
-        CASE(lets_only_non_blocking_streams_overtake_the_legacy_stream),
-        CASE(synchronises_one_stream_without_running_all_others),
-        CASE(runs_work_later_than_its_launch),
-        CASE(draws_another_order_from_another_seed),
-        CASE(draws_the_same_order_from_the_same_seed),
-        CASE(ends_a_loop_of_queries_under_every_seed),
-        CASE(runs_all_work_with_the_next_call_if_it_is_prompt),
-        CASE(bounds_what_is_queued),
-        CASE(runs_the_work_of_a_destroyed_stream),
-        CASE(copies_a_kernels_parameters_at_the_launch),
-        CASE(copies_and_fills_in_stream_order),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -125,7 +125,7 @@ static void join(worker_t *workers)
     assert_int_equal(rmm_sim_violations(), 0);
 }
 
-static void keeps_threads_apart(void **state)
+TEST_CASE(keeps_threads_apart)
 {
     worker_t workers[THREADS];
 
@@ -148,7 +148,7 @@ static bool works_in_the_child(const rmm_driver_t *driver, const char *inherited
            rmm_sim_device_synchronize() == 0 && seen == 7 && driver->mem_free(ptr) == 0;
 }
 
-static void forks_while_threads_use_it(void **state)
+TEST_CASE(forks_while_threads_use_it)
 {
     const rmm_driver_t *driver = sim_driver(); /* the library is refused it there */
     worker_t workers[THREADS];
@@ -182,7 +182,7 @@ static void *open_driver(void *argument)
     return NULL;
 }
 
-static void opens_once_for_threads_that_come_together(void **state)
+TEST_CASE(opens_once_for_threads_that_come_together)
 {
     pthread_t threads[THREADS];
 
@@ -193,15 +193,4 @@ static void opens_once_for_threads_that_come_together(void **state)
         assert_int_equal(pthread_join(threads[i], NULL), 0);
     }
     assert_int_equal(atomic_load(&opened), THREADS);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(opens_once_for_threads_that_come_together),
-        cmocka_unit_test(keeps_threads_apart),
-        cmocka_unit_test(forks_while_threads_use_it),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -109,7 +109,7 @@ static void violate_at_exit(void)
     behave();
 }
 
-static void the_number_is_printed_at_exit(void **state)
+TEST_CASE(the_number_is_printed_at_exit)
 {
     assert_exits(run(NULL, violate_twice), OWN_STATUS);
     assert_non_null(strstr(err, "\nrmm-sim: 2 violations found\n"));
@@ -117,7 +117,7 @@ static void the_number_is_printed_at_exit(void **state)
     assert_string_equal(err, "");
 }
 
-static void exit_shows_them_in_the_status(void **state)
+TEST_CASE(exit_shows_them_in_the_status)
 {
     assert_exits(run("exit", violate_twice), 70);
     assert_non_null(strstr(err, "2 violations"));
@@ -127,7 +127,7 @@ static void exit_shows_them_in_the_status(void **state)
     assert_string_equal(err, "");
 }
 
-static void abort_stops_at_the_first(void **state)
+TEST_CASE(abort_stops_at_the_first)
 {
     int status = run("abort", violate_twice);
 
@@ -139,22 +139,10 @@ static void abort_stops_at_the_first(void **state)
     assert_exits(run("abort", behave), OWN_STATUS);
 }
 
-static void a_forked_child_tells_only_its_own(void **state)
+TEST_CASE(a_forked_child_tells_only_its_own)
 {
     assert_exits(run("exit", violate_and_fork), 70);
     assert_string_equal(out, "buffered, child 0");
     assert_non_null(strstr(err, " found"));
     assert_null(strstr(strstr(err, " found") + 1, " found"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_number_is_printed_at_exit),
-        cmocka_unit_test(exit_shows_them_in_the_status),
-        cmocka_unit_test(abort_stops_at_the_first),
-        cmocka_unit_test(a_forked_child_tells_only_its_own),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -87,7 +87,7 @@ static bool can_be_written(char *ptr)
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-static void only_mapped_addresses_can_be_touched(void **state)
+TEST_CASE(only_mapped_addresses_can_be_touched)
 {
     size_t granularity = 0;
     char *ptr = reserve(4 * GRANULE);
@@ -105,7 +105,7 @@ static void only_mapped_addresses_can_be_touched(void **state)
     end(ptr, 4 * GRANULE);
 }
 
-static void mapped_memory_is_one_with_its_neighbours(void **state)
+TEST_CASE(mapped_memory_is_one_with_its_neighbours)
 {
     enum { PIECES = 5 };
     char *ptr = reserve(PIECES * 2 * GRANULE);
@@ -135,7 +135,7 @@ static void mapped_memory_is_one_with_its_neighbours(void **state)
     end(ptr, PIECES * 2 * GRANULE);
 }
 
-static void physical_memory_counts_against_its_device(void **state)
+TEST_CASE(physical_memory_counts_against_its_device)
 {
     uint64_t free_bytes, total_bytes;
     char *ptr = reserve(1024 * MIB); /* more than there is memory */
@@ -168,7 +168,7 @@ static void physical_memory_counts_against_its_device(void **state)
     end(ptr, 1024 * MIB);
 }
 
-static void physical_memory_needs_no_contiguous_room(void **state)
+TEST_CASE(physical_memory_needs_no_contiguous_room)
 {
     enum { COUNT = 16 };
     void *blocks[COUNT];
@@ -201,7 +201,7 @@ static void assert_refused(int error, const char *reason)
     violations = rmm_sim_violations();
 }
 
-static void refuses_sizes_that_are_not_whole_granules(void **state)
+TEST_CASE(refuses_sizes_that_are_not_whole_granules)
 {
     const rmm_driver_t *driver = sim_driver();
     rmm_driver_physical_t physical = 0;
@@ -215,7 +215,7 @@ static void refuses_sizes_that_are_not_whole_granules(void **state)
     assert_int_equal(physical, 0);
 }
 
-static void refuses_to_map_what_cannot_be_mapped(void **state)
+TEST_CASE(refuses_to_map_what_cannot_be_mapped)
 {
     const rmm_driver_t *driver = sim_driver();
     char *ptr = reserve(4 * GRANULE);
@@ -239,7 +239,7 @@ static void refuses_to_map_what_cannot_be_mapped(void **state)
     end(ptr, 4 * GRANULE);
 }
 
-static void refuses_to_unmap_or_free_what_is_not_there(void **state)
+TEST_CASE(refuses_to_unmap_or_free_what_is_not_there)
 {
     const rmm_driver_t *driver = sim_driver();
     char *ptr = reserve(4 * GRANULE);
@@ -267,7 +267,7 @@ static void refuses_to_unmap_or_free_what_is_not_there(void **state)
 
 /* ---- work ---- */
 
-static void catches_unmapping_under_queued_work(void **state)
+TEST_CASE(catches_unmapping_under_queued_work)
 {
     char *ptr = reserve(2 * GRANULE);
     rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
@@ -299,7 +299,7 @@ static void catches_unmapping_under_queued_work(void **state)
     end(ptr, 2 * GRANULE);
 }
 
-static void catches_a_copy_from_where_nothing_is_mapped(void **state)
+TEST_CASE(catches_a_copy_from_where_nothing_is_mapped)
 {
     char *ptr = reserve(2 * GRANULE);
     char seen[8] = "before";
@@ -315,7 +315,7 @@ static void catches_a_copy_from_where_nothing_is_mapped(void **state)
     end(ptr, 2 * GRANULE);
 }
 
-static void mapped_memory_is_out_of_reach_until_a_device_is_let_in(void **state)
+TEST_CASE(mapped_memory_is_out_of_reach_until_a_device_is_let_in)
 {
     char *ptr = reserve(4 * GRANULE);
 
@@ -340,7 +340,7 @@ static void mapped_memory_is_out_of_reach_until_a_device_is_let_in(void **state)
     end(ptr, 4 * GRANULE);
 }
 
-static void another_device_needs_to_be_let_in(void **state)
+TEST_CASE(another_device_needs_to_be_let_in)
 {
     const rmm_driver_t *driver = sim_driver();
     char *ptr = reserve(4 * GRANULE);
@@ -373,7 +373,7 @@ static void another_device_needs_to_be_let_in(void **state)
 }
 
 /* All but the creation of physical memory, which no capture forbids. */
-static void is_forbidden_where_a_capture_forbids_it(void **state)
+TEST_CASE(is_forbidden_where_a_capture_forbids_it)
 {
     rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
     int mode = RMM_CAPTURE_MODE_RELAXED;
@@ -391,24 +391,4 @@ static void is_forbidden_where_a_capture_forbids_it(void **state)
     assert_int_equal(
         rmm_sim_end_capture(stream, &graph), RMM_DRIVER_CAPTURE_INVALIDATED);
     assert_cuda(sim_driver()->stream_destroy(stream));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(only_mapped_addresses_can_be_touched),
-        cmocka_unit_test(mapped_memory_is_one_with_its_neighbours),
-        cmocka_unit_test(physical_memory_counts_against_its_device),
-        cmocka_unit_test(physical_memory_needs_no_contiguous_room),
-        cmocka_unit_test(refuses_sizes_that_are_not_whole_granules),
-        cmocka_unit_test(refuses_to_map_what_cannot_be_mapped),
-        cmocka_unit_test(refuses_to_unmap_or_free_what_is_not_there),
-        cmocka_unit_test(catches_unmapping_under_queued_work),
-        cmocka_unit_test(catches_a_copy_from_where_nothing_is_mapped),
-        cmocka_unit_test(mapped_memory_is_out_of_reach_until_a_device_is_let_in),
-        cmocka_unit_test(another_device_needs_to_be_let_in),
-        cmocka_unit_test(is_forbidden_where_a_capture_forbids_it),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,7 +14,7 @@ static int expect_clean(void **state)
     return 0;
 }
 
-static void a_block_is_a_region_of_the_bytes_requested(void **state)
+TEST_CASE_WITH(a_block_is_a_region_of_the_bytes_requested, NULL, expect_clean)
 {
     rmm_resource_t *pool = make_pool(8 * MIB, 0);
     char *ptr = take(pool, 1000, NULL);
@@ -30,7 +30,7 @@ static void a_block_is_a_region_of_the_bytes_requested(void **state)
     rmm_resource_release(pool);
 }
 
-static void a_gap_follows_a_block_that_fills_its_units(void **state)
+TEST_CASE_WITH(a_gap_follows_a_block_that_fills_its_units, NULL, expect_clean)
 {
     rmm_resource_t *pool = make_pool(8 * MIB, 0);
     char *first = take(pool, 1024, NULL);
@@ -44,7 +44,7 @@ static void a_gap_follows_a_block_that_fills_its_units(void **state)
     rmm_resource_release(pool);
 }
 
-static void a_block_without_room_for_its_gap_is_found(void **state)
+TEST_CASE_WITH(a_block_without_room_for_its_gap_is_found, NULL, expect_clean)
 {
     rmm_resource_t *pool = make_pool(8 * MIB, 8 * MIB);
     char *all = take(pool, 8 * MIB, NULL);
@@ -54,7 +54,7 @@ static void a_block_without_room_for_its_gap_is_found(void **state)
     rmm_resource_release(pool);
 }
 
-static void blocks_left_in_a_pool_end_with_it(void **state)
+TEST_CASE_WITH(blocks_left_in_a_pool_end_with_it, NULL, expect_clean)
 {
     rmm_resource_t *pool = make_pool(8 * MIB, 0);
 
@@ -64,7 +64,7 @@ static void blocks_left_in_a_pool_end_with_it(void **state)
     rmm_resource_release(pool);
 }
 
-static void each_chunk_is_a_heap_until_it_is_given_back(void **state)
+TEST_CASE_WITH(each_chunk_is_a_heap_until_it_is_given_back, NULL, expect_clean)
 {
     rmm_resource_t *pool = make_pool(2 * MIB, 0);
     void *first = take(pool, MIB, NULL);
@@ -80,7 +80,7 @@ static void each_chunk_is_a_heap_until_it_is_given_back(void **state)
 
 /* --- frees that are refused --------------------------------------------------------------- */
 
-static void a_refused_free_leaves_the_region(void **state)
+TEST_CASE_WITH(a_refused_free_leaves_the_region, NULL, expect_clean)
 {
     rmm_resource_t *pool = make_pool(8 * MIB, 0);
     rmm_resource_t *other = make_pool(8 * MIB, 0);
@@ -109,7 +109,7 @@ static void note_that_it_ran(const void *const *params)
     *ran = true;
 }
 
-static void a_free_waits_for_the_work_that_uses_the_block(void **state)
+TEST_CASE_WITH(a_free_waits_for_the_work_that_uses_the_block, NULL, expect_clean)
 {
     rmm_resource_t *pool = make_pool(8 * MIB, 0);
     rmm_stream_t stream;
@@ -131,7 +131,7 @@ static void a_free_waits_for_the_work_that_uses_the_block(void **state)
     rmm_resource_release(pool);
 }
 
-static void a_region_stays_where_the_wait_fails(void **state)
+TEST_CASE_WITH(a_region_stays_where_the_wait_fails, NULL, expect_clean)
 {
     rmm_resource_t *pool = make_pool(8 * MIB, 0);
     char *ptr = take(pool, 1000, NULL);
@@ -149,7 +149,7 @@ static void a_region_stays_where_the_wait_fails(void **state)
     rmm_resource_release(pool);
 }
 
-static void memory_of_a_graph_stays_accessible(void **state)
+TEST_CASE_WITH(memory_of_a_graph_stays_accessible, NULL, expect_clean)
 {
     rmm_resource_t *pool = make_pool(8 * MIB, 0);
     rmm_stream_t stream;
@@ -169,7 +169,7 @@ static void memory_of_a_graph_stays_accessible(void **state)
 
 /* --- resources over resources --------------------------------------------------------------- */
 
-static void a_pool_over_an_arena_adds_no_heap(void **state)
+TEST_CASE_WITH(a_pool_over_an_arena_adds_no_heap, NULL, expect_clean)
 {
     rmm_resource_t *arena = make_arena(64 * MIB);
     rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
@@ -193,7 +193,7 @@ static void a_pool_over_an_arena_adds_no_heap(void **state)
     rmm_resource_release(arena);
 }
 
-static void memory_not_of_cuda_malloc_is_no_heap(void **state)
+TEST_CASE_WITH(memory_not_of_cuda_malloc_is_no_heap, NULL, expect_clean)
 {
     rmm_resource_t *async, *pool;
     rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
@@ -209,7 +209,7 @@ static void memory_not_of_cuda_malloc_is_no_heap(void **state)
     rmm_resource_release(pool);
 }
 
-static void a_virtual_pool_takes_chunks(void **state)
+TEST_CASE_WITH(a_virtual_pool_takes_chunks, NULL, expect_clean)
 {
     rmm_resource_t *pool = make_virtual_pool(8 * MIB, 0);
     char *ptr = take(pool, 1000, NULL);
@@ -222,7 +222,8 @@ static void a_virtual_pool_takes_chunks(void **state)
     rmm_resource_release(pool);
 }
 
-static void a_fixed_size_resource_shows_its_sizes_without_the_gap(void **state)
+TEST_CASE_WITH(
+    a_fixed_size_resource_shows_its_sizes_without_the_gap, NULL, expect_clean)
 {
     rmm_resource_t *mr = make_fixed(1024, 16);
     rmm_status_t status;
@@ -266,7 +267,7 @@ free_with_header(void *ptr, size_t bytes, rmm_stream_t stream, void *payload)
     rmm_resource_dealloc(payload, block, bytes + 512, 0, stream);
 }
 
-static void what_a_callback_allocates_is_its_own(void **state)
+TEST_CASE_WITH(what_a_callback_allocates_is_its_own, NULL, expect_clean)
 {
     rmm_resource_t *pool = make_pool(8 * MIB, 0);
     rmm_callback_options_t options = RMM_CALLBACK_OPTIONS_INIT;
@@ -294,7 +295,7 @@ static void ask_tool(void *context, const overrun_t *overrun, void *address)
     *(bool *)context = tool_allows(address, overrun->width);
 }
 
-static void the_tool_knows_every_planted_overrun(void **state)
+TEST_CASE_WITH(the_tool_knows_every_planted_overrun, NULL, expect_clean)
 {
     for (size_t i = 0; i < overruns_count; i++) {
         overrun_t twin = overruns_twin(&overruns[i]);
@@ -344,7 +345,7 @@ static void *allocate_and_free(void *argument)
     return NULL;
 }
 
-static void threads_annotate_in_order(void **state)
+TEST_CASE_WITH(threads_annotate_in_order, NULL, expect_clean)
 {
     rmm_resource_t *mr = make_pool(0, 0);
     pthread_t threads[THREADS];
@@ -357,34 +358,4 @@ static void threads_annotate_in_order(void **state)
     }
     assert_int_equal(tool_state().regions, 0);
     rmm_resource_release(mr);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(
-            a_block_is_a_region_of_the_bytes_requested, expect_clean),
-        cmocka_unit_test_teardown(
-            a_gap_follows_a_block_that_fills_its_units, expect_clean),
-        cmocka_unit_test_teardown(
-            a_block_without_room_for_its_gap_is_found, expect_clean),
-        cmocka_unit_test_teardown(blocks_left_in_a_pool_end_with_it, expect_clean),
-        cmocka_unit_test_teardown(
-            each_chunk_is_a_heap_until_it_is_given_back, expect_clean),
-        cmocka_unit_test_teardown(a_refused_free_leaves_the_region, expect_clean),
-        cmocka_unit_test_teardown(
-            a_free_waits_for_the_work_that_uses_the_block, expect_clean),
-        cmocka_unit_test_teardown(a_region_stays_where_the_wait_fails, expect_clean),
-        cmocka_unit_test_teardown(memory_of_a_graph_stays_accessible, expect_clean),
-        cmocka_unit_test_teardown(a_pool_over_an_arena_adds_no_heap, expect_clean),
-        cmocka_unit_test_teardown(memory_not_of_cuda_malloc_is_no_heap, expect_clean),
-        cmocka_unit_test_teardown(a_virtual_pool_takes_chunks, expect_clean),
-        cmocka_unit_test_teardown(
-            a_fixed_size_resource_shows_its_sizes_without_the_gap, expect_clean),
-        cmocka_unit_test_teardown(what_a_callback_allocates_is_its_own, expect_clean),
-        cmocka_unit_test_teardown(the_tool_knows_every_planted_overrun, expect_clean),
-        cmocka_unit_test_teardown(threads_annotate_in_order, expect_clean),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

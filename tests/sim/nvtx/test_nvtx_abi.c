@@ -105,7 +105,7 @@ SAME_FIELD(
 SAME_FIELD(
     nvtx_abi_region_refs_t, elements, nvtxMemRegionsUnregisterBatch_t, refElements);
 
-static void the_tool_understands_nvidias_client(void **state)
+TEST_CASE(the_tool_understands_nvidias_client)
 {
     static char memory[4096];
     const nvtxDomainHandle_t domain = nvtxDomainCreateA("rmm-c");
@@ -148,13 +148,4 @@ static void the_tool_understands_nvidias_client(void **state)
     assert_int_equal(tool_state().heaps_begun, 1);
     assert_int_equal(tool_state().regions_begun, 1);
     expect_clean_tool();
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_tool_understands_nvidias_client),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

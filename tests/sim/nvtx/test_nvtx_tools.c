@@ -29,7 +29,7 @@ static void use(rmm_resource_t *mr)
     rmm_resource_release(mr);
 }
 
-static void logs_once_and_continues(void **state)
+TEST_CASE(logs_once_and_continues)
 {
     const char *expected = getenv("RMM_TEST_LINE");
 
@@ -44,7 +44,7 @@ static void logs_once_and_continues(void **state)
     }
 }
 
-static void tells_the_tool_what_it_takes(void **state)
+TEST_CASE(tells_the_tool_what_it_takes)
 {
     const char *heaps = getenv("RMM_TEST_HEAPS");
     rmm_resource_t *pool = make_pool(8 * MIB, 0);
@@ -62,22 +62,11 @@ static void tells_the_tool_what_it_takes(void **state)
     }
 }
 
-static void a_virtual_pool_takes_chunks_only_for_a_tool(void **state)
+TEST_CASE(a_virtual_pool_takes_chunks_only_for_a_tool)
 {
     rmm_resource_t *pool = make_virtual_pool(8 * MIB, 0);
 
     assert_int_equal(
         rmm_resource_upstream(pool) != NULL, getenv("RMM_TEST_LISTENS")[0] == '1');
     rmm_resource_release(pool);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(logs_once_and_continues),
-        cmocka_unit_test(tells_the_tool_what_it_takes),
-        cmocka_unit_test(a_virtual_pool_takes_chunks_only_for_a_tool),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
