@@ -110,7 +110,7 @@ static void assert_percentiles(json_t *entry)
     assert_int_equal(json_array_size(member(entry, "p99_values")), 2);
 }
 
-static void measures_our_resources_beside_the_drivers(void **state)
+TEST_CASE(measures_our_resources_beside_the_drivers)
 {
     const char *const resources[] = {"cuda",  "async",   "pool",      "pool_virtual",
                                      "arena", "binning", "fixed_size"};
@@ -130,7 +130,7 @@ static void measures_our_resources_beside_the_drivers(void **state)
     json_decref(object);
 }
 
-static void measures_each_workload_on_the_resource_that_is_named(void **state)
+TEST_CASE(measures_each_workload_on_the_resource_that_is_named)
 {
     const char *const names[] = {"pair-legacy",   "pair-per-thread", "churn-100",
                                  "random-1",      "random-64",       "handoff",
@@ -147,7 +147,7 @@ static void measures_each_workload_on_the_resource_that_is_named(void **state)
     json_decref(object);
 }
 
-static void measures_adaptors_against_what_is_below_them(void **state)
+TEST_CASE(measures_adaptors_against_what_is_below_them)
 {
     const char *const names[] = {
         "adaptor-aligned",     "adaptor-failure_callback", "adaptor-limiting",
@@ -166,7 +166,7 @@ static void measures_adaptors_against_what_is_below_them(void **state)
     json_decref(object);
 }
 
-static void reads_its_own_segment_meanwhile(void **state)
+TEST_CASE(reads_its_own_segment_meanwhile)
 {
     json_t *object = measured("--filter reader");
     assert_measured(result(object, "reader-off", "pool"));
@@ -174,7 +174,7 @@ static void reads_its_own_segment_meanwhile(void **state)
     json_decref(object);
 }
 
-static void says_that_there_is_no_segment_to_read(void **state)
+TEST_CASE(says_that_there_is_no_segment_to_read)
 {
     setenv("RMM_PUBLISH", "0", 1);
     json_t *object = measured("--filter reader");
@@ -188,7 +188,7 @@ static void says_that_there_is_no_segment_to_read(void **state)
     json_decref(object);
 }
 
-static void fails_in_full_resources_until_it_knows_how_long_that_takes(void **state)
+TEST_CASE(fails_in_full_resources_until_it_knows_how_long_that_takes)
 {
     json_t *object = measured("--filter full --resource pool,arena,cuda");
     assert_int_equal(
@@ -198,7 +198,7 @@ static void fails_in_full_resources_until_it_knows_how_long_that_takes(void **st
     json_decref(object);
 }
 
-static void asks_pools_that_grew_for_all_that_they_have_free(void **state)
+TEST_CASE(asks_pools_that_grew_for_all_that_they_have_free)
 {
     json_t *object =
         measured("--filter largest --resource pool,pool_virtual,arena,cuda");
@@ -210,7 +210,7 @@ static void asks_pools_that_grew_for_all_that_they_have_free(void **state)
     json_decref(object);
 }
 
-static void says_that_streams_of_cuda_need_a_real_gpu(void **state)
+TEST_CASE(says_that_streams_of_cuda_need_a_real_gpu)
 {
     json_t *object = measured("--filter pair-foreign --resource pool");
     assert_string_equal(
@@ -219,7 +219,7 @@ static void says_that_streams_of_cuda_need_a_real_gpu(void **state)
     json_decref(object);
 }
 
-static void says_what_a_device_is_too_small_for(void **state)
+TEST_CASE(says_what_a_device_is_too_small_for)
 {
     setenv("RMM_SIM_MEMORY", "1GiB", 1);
     json_t *object = measured("--filter random-64 --resource pool");
@@ -230,7 +230,7 @@ static void says_what_a_device_is_too_small_for(void **state)
     json_decref(object);
 }
 
-static void names_what_failed_and_ends_with_1(void **state)
+TEST_CASE(names_what_failed_and_ends_with_1)
 {
     run("--quick --quiet --repetitions 1 --filter random-1,pair-legacy --resource "
         "pool:1MiB:2MiB");
@@ -253,7 +253,7 @@ static void assert_digits(const char *workload)
     assert_int_equal(strlen(strchr(median, '.')) - 1, atof(median) < 10 ? 3 : 1);
 }
 
-static void prints_a_table_with_the_machine_above(void **state)
+TEST_CASE(prints_a_table_with_the_machine_above)
 {
     run("--quick --filter pair-legacy,threads-one-2 --resource pool,statistics+pool");
     program_assert_status(&program, 0);
@@ -265,7 +265,7 @@ static void prints_a_table_with_the_machine_above(void **state)
     assert_digits("threads-one-2 ");
 }
 
-static void lists_workloads_without_a_gpu(void **state)
+TEST_CASE(lists_workloads_without_a_gpu)
 {
     setenv("RMM_DRIVER", "none", 1);
     run("--list");
@@ -275,7 +275,7 @@ static void lists_workloads_without_a_gpu(void **state)
     assert_non_null(strstr(program.out, "adaptor-stacks "));
 }
 
-static void ends_with_2_when_used_wrongly(void **state)
+TEST_CASE(ends_with_2_when_used_wrongly)
 {
     assert_error_line("--loud", 2, "unknown option --loud; see --help");
     assert_error_line("pool", 2, "pool: takes no operands; see --help");
@@ -296,7 +296,7 @@ static void ends_with_2_when_used_wrongly(void **state)
         strstr(program.err, "no resource is named 'nonsense'; the names are"));
 }
 
-static void says_that_nothing_is_left_to_measure(void **state)
+TEST_CASE(says_that_nothing_is_left_to_measure)
 {
     const char *line =
         "no workload matches: --list shows their names, and rmm-bench(1) which "
@@ -304,7 +304,7 @@ static void says_that_nothing_is_left_to_measure(void **state)
     assert_error_line("--filter full --resource cuda", 1, line);
 }
 
-static void quotes_the_unknown_word_of_a_list_by_itself(void **state)
+TEST_CASE(quotes_the_unknown_word_of_a_list_by_itself)
 {
     const char *begin =
         "rmm-bench: --filter: no workload has \"nonsense\" in its name; "
@@ -321,7 +321,7 @@ static void quotes_the_unknown_word_of_a_list_by_itself(void **state)
     assert_null(strstr(program.err, "cuda,"));
 }
 
-static void shows_how_far_it_is_on_stderr_only(void **state)
+TEST_CASE(shows_how_far_it_is_on_stderr_only)
 {
     run("--quick --repetitions 2 --filter pair-legacy,full --resource pool");
     program_assert_status(&program, 0);
@@ -335,7 +335,7 @@ static void shows_how_far_it_is_on_stderr_only(void **state)
 }
 
 /* With a terminal as stderr: one line, written over, and blank at the end. */
-static void shows_a_bar_on_a_terminal(void **state)
+TEST_CASE(shows_a_bar_on_a_terminal)
 {
     char shown[65536];
     size_t length = 0;
@@ -368,7 +368,7 @@ static void shows_a_bar_on_a_terminal(void **state)
     assert_string_equal(shown + length - 3, "  \r");
 }
 
-static void says_that_there_is_no_gpu(void **state)
+TEST_CASE(says_that_there_is_no_gpu)
 {
     setenv("RMM_DRIVER", "none", 1);
     run("--quick --filter pair");
@@ -380,25 +380,5 @@ static void says_that_there_is_no_gpu(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(measures_our_resources_beside_the_drivers),
-        cmocka_unit_test(measures_each_workload_on_the_resource_that_is_named),
-        cmocka_unit_test(measures_adaptors_against_what_is_below_them),
-        cmocka_unit_test(reads_its_own_segment_meanwhile),
-        cmocka_unit_test(says_that_there_is_no_segment_to_read),
-        cmocka_unit_test(fails_in_full_resources_until_it_knows_how_long_that_takes),
-        cmocka_unit_test(asks_pools_that_grew_for_all_that_they_have_free),
-        cmocka_unit_test(says_that_streams_of_cuda_need_a_real_gpu),
-        cmocka_unit_test(says_what_a_device_is_too_small_for),
-        cmocka_unit_test(names_what_failed_and_ends_with_1),
-        cmocka_unit_test(prints_a_table_with_the_machine_above),
-        cmocka_unit_test(lists_workloads_without_a_gpu),
-        cmocka_unit_test(ends_with_2_when_used_wrongly),
-        cmocka_unit_test(says_that_nothing_is_left_to_measure),
-        cmocka_unit_test(quotes_the_unknown_word_of_a_list_by_itself),
-        cmocka_unit_test(shows_how_far_it_is_on_stderr_only),
-        cmocka_unit_test(shows_a_bar_on_a_terminal),
-        cmocka_unit_test(says_that_there_is_no_gpu),
-    };
-    return cmocka_run_group_tests(tests, make_location, leave_location);
+    return harness_run_cases(make_location, leave_location);
 }

@@ -50,7 +50,7 @@ static void run_three(bench_t *bench)
     assert_true(bench_run(bench));
 }
 
-static void each_of_a_group_is_once_the_first(void **state)
+TEST_CASE(each_of_a_group_is_once_the_first)
 {
     static const unsigned wanted[] = {0, 1, 2, 1, 2, 0, 2, 0, 1};
     bench_t bench;
@@ -61,7 +61,7 @@ static void each_of_a_group_is_once_the_first(void **state)
     bench_fini(&bench);
 }
 
-static void the_tail_of_a_repetition_is_its_own(void **state)
+TEST_CASE(the_tail_of_a_repetition_is_its_own)
 {
     bench_t bench;
 
@@ -74,7 +74,7 @@ static void the_tail_of_a_repetition_is_its_own(void **state)
 }
 
 /* 2 against 1, 12 against 10, 103 against 100. */
-static void a_difference_is_the_median_of_those_of_each_repetition(void **state)
+TEST_CASE(a_difference_is_the_median_of_those_of_each_repetition)
 {
     double difference = 0;
     bench_t bench;
@@ -87,7 +87,7 @@ static void a_difference_is_the_median_of_those_of_each_repetition(void **state)
     bench_fini(&bench);
 }
 
-static void says_why_a_thread_failed(void **state)
+TEST_CASE(says_why_a_thread_failed)
 {
     static const workload_t threads = {.amount = 2, .stream = WORKLOAD_OWN};
     const trial_scale_t scale = {
@@ -103,16 +103,4 @@ static void says_why_a_thread_failed(void **state)
     assert_non_null(strstr(trial.problem, "limit"));
     rmm_resource_release(trial.resource);
     rmm_resource_release(cuda);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_of_a_group_is_once_the_first),
-        cmocka_unit_test(the_tail_of_a_repetition_is_its_own),
-        cmocka_unit_test(a_difference_is_the_median_of_those_of_each_repetition),
-        cmocka_unit_test(says_why_a_thread_failed),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

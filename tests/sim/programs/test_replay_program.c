@@ -82,7 +82,7 @@ static void write_file(const char *name, const char *data, size_t bytes)
     assert_int_equal(fclose(file), 0);
 }
 
-static void replays_the_recorded_training_trace(void **state)
+TEST_CASE(replays_the_recorded_training_trace)
 {
     run("--json " TRACE);
     program_assert_status(&program, 0);
@@ -104,7 +104,7 @@ static void replays_the_recorded_training_trace(void **state)
 
 /* The log of a replay, made by the logging adaptor, is that log again; what was left at
  * its end was freed by the tool. */
-static void a_log_of_the_adaptor_replays_to_the_same_figures(void **state)
+TEST_CASE(a_log_of_the_adaptor_replays_to_the_same_figures)
 {
     char arguments[640];
     setenv("RMM_LOG_FILE", path("again.csv"), 1);
@@ -127,7 +127,7 @@ static void a_log_of_the_adaptor_replays_to_the_same_figures(void **state)
 }
 
 /* Each process frees what it allocated, so one can be replayed after the other. */
-static void a_log_of_two_processes_is_replayed_whole(void **state)
+TEST_CASE(a_log_of_two_processes_is_replayed_whole)
 {
     char arguments[640];
     setenv("RMM_LOG_FILE", path("twice.csv"), 1);
@@ -148,7 +148,7 @@ static void a_log_of_two_processes_is_replayed_whole(void **state)
     json_decref(twice);
 }
 
-static void prints_a_table_without_json(void **state)
+TEST_CASE(prints_a_table_without_json)
 {
     run(DATA "/replay/small.csv");
     ASSERT_PRINTED(
@@ -156,7 +156,7 @@ static void prints_a_table_without_json(void **state)
         "left allocated, bytes   500\n", "simulated (RMM_DRIVER=sim)");
 }
 
-static void verifies_the_trace_under_several_seeds(void **state)
+TEST_CASE(verifies_the_trace_under_several_seeds)
 {
     const char *const seeds[] = {"1", "2", "77"};
     for (size_t i = 0; i < 3; i++) {
@@ -172,7 +172,7 @@ static void verifies_the_trace_under_several_seeds(void **state)
     }
 }
 
-static void verifies_threads_and_streams_under_many_seeds(void **state)
+TEST_CASE(verifies_threads_and_streams_under_many_seeds)
 {
     for (int seed = 1; seed <= 20; seed++) {
         char text[16];
@@ -194,7 +194,7 @@ static void verifies_threads_and_streams_under_many_seeds(void **state)
     }
 }
 
-static void reports_and_skips_rows_that_cannot_be_replayed(void **state)
+TEST_CASE(reports_and_skips_rows_that_cannot_be_replayed)
 {
     run("--json " DATA "/replay/faulty.csv");
     program_assert_status(&program, 0);
@@ -222,7 +222,7 @@ static void reports_and_skips_rows_that_cannot_be_replayed(void **state)
     json_decref(object);
 }
 
-static void stops_at_the_first_such_row_when_strict(void **state)
+TEST_CASE(stops_at_the_first_such_row_when_strict)
 {
     assert_error_line(
         "--strict " DATA "/replay/faulty.csv", 1,
@@ -232,7 +232,7 @@ static void stops_at_the_first_such_row_when_strict(void **state)
     program_assert_status(&program, 0);
 }
 
-static void strict_refuses_a_free_of_another_size(void **state)
+TEST_CASE(strict_refuses_a_free_of_another_size)
 {
     const char text[] = "1,10:00:00.1,allocate,0x10,8,0\n1,10:00:00.2,free,0x10,9,0\n";
     char arguments[600], line[700];
@@ -244,7 +244,7 @@ static void strict_refuses_a_free_of_another_size(void **state)
     assert_error_line(arguments, 1, line);
 }
 
-static void counts_failures_of_the_log_without_replaying_them(void **state)
+TEST_CASE(counts_failures_of_the_log_without_replaying_them)
 {
     run(DATA "/replay/failures.csv");
     ASSERT_PRINTED("operations              2\n", "failures in the log     1\n");
@@ -252,9 +252,9 @@ static void counts_failures_of_the_log_without_replaying_them(void **state)
     assert_non_null(strstr(program.out, "allocate failure"));
 }
 
-#ifndef __SANITIZE_THREAD__
+#ifndef __SANITIZE_THREAD__ /* twenty runs on one thread: minutes, and nothing to see */
 /* It suffices, and a granule less does not. */
-static void finds_the_smallest_capacity_close_to_the_peak(void **state)
+TEST_CASE(finds_the_smallest_capacity_close_to_the_peak)
 {
     char arguments[256];
     run("--find-capacity --json " TRACE);
@@ -278,7 +278,7 @@ static void finds_the_smallest_capacity_close_to_the_peak(void **state)
 }
 #endif
 
-static void tells_which_allocation_failed_and_skips_its_free(void **state)
+TEST_CASE(tells_which_allocation_failed_and_skips_its_free)
 {
     run("--pool-bytes 2304 --json " DATA "/replay/small.csv");
     program_assert_status(&program, 1);
@@ -292,7 +292,7 @@ static void tells_which_allocation_failed_and_skips_its_free(void **state)
     json_decref(object);
 }
 
-static void takes_pool_sizes_that_are_no_multiple_of_256(void **state)
+TEST_CASE(takes_pool_sizes_that_are_no_multiple_of_256)
 {
     run("--pool-bytes 3839 --json " DATA "/replay/small.csv"); /* 3584 suffice */
     program_assert_status(&program, 0);
@@ -301,7 +301,7 @@ static void takes_pool_sizes_that_are_no_multiple_of_256(void **state)
     json_decref(object);
 }
 
-static void serves_from_each_resource_that_has_no_size(void **state)
+TEST_CASE(serves_from_each_resource_that_has_no_size)
 {
     static const char *const names[] = {
         "async",
@@ -335,7 +335,7 @@ static void serves_from_each_resource_that_has_no_size(void **state)
 }
 
 /* An adaptor holds nothing itself, nor does a binning resource. */
-static void tells_what_is_held_below_the_resource(void **state)
+TEST_CASE(tells_what_is_held_below_the_resource)
 {
     static const char *const names[] = {"statistics+cuda", "tracking+pool", "binning"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -352,7 +352,7 @@ static void tells_what_is_held_below_the_resource(void **state)
     }
 }
 
-static void serves_from_a_pool_that_maps_virtual_memory(void **state)
+TEST_CASE(serves_from_a_pool_that_maps_virtual_memory)
 {
     run("--resource pool-virtual --verify --json " DATA "/replay/streams.csv");
     program_assert_status(&program, 0);
@@ -392,7 +392,7 @@ static json_t *replay_large_log(const char *option, const char *resource)
     return parsed_output();
 }
 
-static void finds_the_capacity_of_each_resource_that_has_a_size(void **state)
+TEST_CASE(finds_the_capacity_of_each_resource_that_has_a_size)
 {
     static const char *const names[] = {
         "pool",    "pool_virtual",    "pool_managed", "pool_pinned",
@@ -407,7 +407,7 @@ static void finds_the_capacity_of_each_resource_that_has_a_size(void **state)
 }
 
 /* The peak is whole blocks, so that every capacity from it on runs the log. */
-static void tells_which_capacities_run_the_log(void **state)
+TEST_CASE(tells_which_capacities_run_the_log)
 {
     static const char *const names[] = {"pool", "pool_virtual", "tracking+arena"};
     write_large_log();
@@ -432,7 +432,7 @@ static void tells_which_capacities_run_the_log(void **state)
 }
 
 /* Three blocks of 65 bytes occupy 256 each: no capacity up to 1.40 of the peak runs it. */
-static void tells_that_no_tried_capacity_is_safe(void **state)
+TEST_CASE(tells_that_no_tried_capacity_is_safe)
 {
     const char text[] = "1,10:00:00.1,allocate,0x100,65,0\n"
                         "1,10:00:00.2,allocate,0x200,65,0\n"
@@ -456,7 +456,7 @@ static void tells_that_no_tried_capacity_is_safe(void **state)
 
 /* The advice is true: the log runs in the size that it names, and in no less of that resource
  * than the curve has tried. */
-static void advises_a_resource_and_a_size_that_run_the_log(void **state)
+TEST_CASE(advises_a_resource_and_a_size_that_run_the_log)
 {
     char arguments[600];
     unsetenv("RMM_DRIVER"); /* --advise needs no GPU */
@@ -477,7 +477,7 @@ static void advises_a_resource_and_a_size_that_run_the_log(void **state)
     program_assert_status(&program, 0);
 }
 
-static void advises_by_a_table_that_names_what_is_not_measured(void **state)
+TEST_CASE(advises_by_a_table_that_names_what_is_not_measured)
 {
     run("--advise " DATA "/replay/streams.csv");
     ASSERT_PRINTED(
@@ -496,7 +496,7 @@ static void advises_by_a_table_that_names_what_is_not_measured(void **state)
     ASSERT_PRINTED("\npool_virtual                      1.40 ");
 }
 
-static void advises_nothing_on_another_gpu_or_for_an_empty_log(void **state)
+TEST_CASE(advises_nothing_on_another_gpu_or_for_an_empty_log)
 {
     const char text[] = "1,10:00:00.1,allocate,0x100,0,0\n";
     char arguments[600], line[700];
@@ -513,7 +513,7 @@ static void advises_nothing_on_another_gpu_or_for_an_empty_log(void **state)
     assert_error_line(arguments, 1, line);
 }
 
-static void writes_what_was_held_while_the_log_ran(void **state)
+TEST_CASE(writes_what_was_held_while_the_log_ran)
 {
     char command[1024], line[256];
     unsigned long long operation, time_ns, live, reserved;
@@ -546,7 +546,7 @@ static void writes_what_was_held_while_the_log_ran(void **state)
     fclose(file);
 }
 
-static void says_that_a_timeline_cannot_be_written(void **state)
+TEST_CASE(says_that_a_timeline_cannot_be_written)
 {
     assert_error_line(
         "--timeline /dev/null/held.csv " DATA "/replay/small.csv", 1,
@@ -558,7 +558,7 @@ static void says_that_a_timeline_cannot_be_written(void **state)
 }
 
 /* Recorded: 17 us from first to last row; at a factor of 0.0001 at least 170 ms. */
-static void waits_for_the_recorded_moments(void **state)
+TEST_CASE(waits_for_the_recorded_moments)
 {
     struct timespec begin, end;
     clock_gettime(CLOCK_MONOTONIC, &begin);
@@ -579,7 +579,7 @@ static void wait_for_report(void)
     }
 }
 
-static void holds_what_is_left_until_sigterm_and_ends_well(void **state)
+TEST_CASE(holds_what_is_left_until_sigterm_and_ends_well)
 {
     const int signals[] = {SIGTERM, SIGINT};
     for (size_t i = 0; i < 2; i++) {
@@ -599,13 +599,13 @@ static void holds_what_is_left_until_sigterm_and_ends_well(void **state)
     }
 }
 
-static void ends_by_itself_when_the_hold_is_over(void **state)
+TEST_CASE(ends_by_itself_when_the_hold_is_over)
 {
     run("--hold 0.01 " DATA "/replay/small.csv");
     program_assert_status(&program, 0);
 }
 
-static void reads_plain_and_compressed_logs_alike(void **state)
+TEST_CASE(reads_plain_and_compressed_logs_alike)
 {
     const char text[] = "1,10:00:00.1,allocate,0x10,8,0\n";
     char arguments[600];
@@ -626,7 +626,7 @@ static void reads_plain_and_compressed_logs_alike(void **state)
     }
 }
 
-static void refuses_a_truncated_compressed_log(void **state)
+TEST_CASE(refuses_a_truncated_compressed_log)
 {
     static char data[1 << 20];
     char line[700];
@@ -648,7 +648,7 @@ static void refuses_a_truncated_compressed_log(void **state)
     assert_non_null(strstr(program.err, "bad.csv.gz"));
 }
 
-static void says_in_one_line_why_a_log_cannot_be_read(void **state)
+TEST_CASE(says_in_one_line_why_a_log_cannot_be_read)
 {
     char line[700];
     assert_error_line(
@@ -670,7 +670,7 @@ static void says_in_one_line_why_a_log_cannot_be_read(void **state)
     assert_error_line(path("header.csv"), 1, line);
 }
 
-static void gives_up_on_a_file_that_is_no_log(void **state)
+TEST_CASE(gives_up_on_a_file_that_is_no_log)
 {
     char line[1024];
     char text[4096] = "";
@@ -686,7 +686,7 @@ static void gives_up_on_a_file_that_is_no_log(void **state)
     assert_error_line(path("other.txt"), 1, line);
 }
 
-static void replays_a_snapshot_of_pytorch(void **state)
+TEST_CASE(replays_a_snapshot_of_pytorch)
 {
     run("--json --strict " DATA "/torch/snapshot.json");
     program_assert_status(&program, 0);
@@ -700,7 +700,7 @@ static void replays_a_snapshot_of_pytorch(void **state)
     assert_non_null(strstr(program.err, "not a memory snapshot of PyTorch"));
 }
 
-static void ends_with_2_when_used_wrongly(void **state)
+TEST_CASE(ends_with_2_when_used_wrongly)
 {
     assert_error_line("", 2, "which log? Name one file; see --help");
     assert_error_line(
@@ -710,7 +710,7 @@ static void ends_with_2_when_used_wrongly(void **state)
     assert_error_line("--nonsense", 2, "unknown option --nonsense; see --help");
 }
 
-static void without_a_gpu_says_what_to_set(void **state)
+TEST_CASE(without_a_gpu_says_what_to_set)
 {
     if (access("/dev/nvidiactl", F_OK) == 0) {
         print_message("a GPU is here: nothing to refuse\n");
@@ -724,7 +724,7 @@ static void without_a_gpu_says_what_to_set(void **state)
     assert_ptr_equal(strchr(program.err, '\n'), program.err + strlen(program.err) - 1);
 }
 
-static void help_and_man_page_name_every_option(void **state)
+TEST_CASE(help_and_man_page_name_every_option)
 {
     static char man[65536];
     FILE *file = fopen(MAN "/rmm-replay.1", "r");
@@ -755,44 +755,5 @@ static void help_and_man_page_name_every_option(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(replays_the_recorded_training_trace),
-        cmocka_unit_test(a_log_of_the_adaptor_replays_to_the_same_figures),
-        cmocka_unit_test(a_log_of_two_processes_is_replayed_whole),
-        cmocka_unit_test(prints_a_table_without_json),
-        cmocka_unit_test(verifies_the_trace_under_several_seeds),
-        cmocka_unit_test(verifies_threads_and_streams_under_many_seeds),
-        cmocka_unit_test(reports_and_skips_rows_that_cannot_be_replayed),
-        cmocka_unit_test(stops_at_the_first_such_row_when_strict),
-        cmocka_unit_test(strict_refuses_a_free_of_another_size),
-        cmocka_unit_test(counts_failures_of_the_log_without_replaying_them),
-#ifndef __SANITIZE_THREAD__ /* twenty runs on one thread: minutes, and nothing to see */
-        cmocka_unit_test(finds_the_smallest_capacity_close_to_the_peak),
-#endif
-        cmocka_unit_test(finds_the_capacity_of_each_resource_that_has_a_size),
-        cmocka_unit_test(tells_which_capacities_run_the_log),
-        cmocka_unit_test(tells_that_no_tried_capacity_is_safe),
-        cmocka_unit_test(advises_a_resource_and_a_size_that_run_the_log),
-        cmocka_unit_test(advises_by_a_table_that_names_what_is_not_measured),
-        cmocka_unit_test(advises_nothing_on_another_gpu_or_for_an_empty_log),
-        cmocka_unit_test(writes_what_was_held_while_the_log_ran),
-        cmocka_unit_test(says_that_a_timeline_cannot_be_written),
-        cmocka_unit_test(tells_which_allocation_failed_and_skips_its_free),
-        cmocka_unit_test(takes_pool_sizes_that_are_no_multiple_of_256),
-        cmocka_unit_test(serves_from_each_resource_that_has_no_size),
-        cmocka_unit_test(tells_what_is_held_below_the_resource),
-        cmocka_unit_test(serves_from_a_pool_that_maps_virtual_memory),
-        cmocka_unit_test(waits_for_the_recorded_moments),
-        cmocka_unit_test(holds_what_is_left_until_sigterm_and_ends_well),
-        cmocka_unit_test(ends_by_itself_when_the_hold_is_over),
-        cmocka_unit_test(reads_plain_and_compressed_logs_alike),
-        cmocka_unit_test(refuses_a_truncated_compressed_log),
-        cmocka_unit_test(says_in_one_line_why_a_log_cannot_be_read),
-        cmocka_unit_test(gives_up_on_a_file_that_is_no_log),
-        cmocka_unit_test(replays_a_snapshot_of_pytorch),
-        cmocka_unit_test(ends_with_2_when_used_wrongly),
-        cmocka_unit_test(without_a_gpu_says_what_to_set),
-        cmocka_unit_test(help_and_man_page_name_every_option),
-    };
-    return cmocka_run_group_tests(tests, make_location, leave_location);
+    return harness_run_cases(make_location, leave_location);
 }

@@ -152,7 +152,7 @@ mismatches(const plan_t *plan, rmm_resource_t *resource, uint64_t seed)
     return report.count;
 }
 
-static void catches_a_block_given_to_another_stream_too_early(void **state)
+TEST_CASE(catches_a_block_given_to_another_stream_too_early)
 {
     const uint64_t sizes[] = {5, 4096, 65537, 10000000};
     for (size_t i = 0; i < 4; i++) {
@@ -169,7 +169,7 @@ static void catches_a_block_given_to_another_stream_too_early(void **state)
     }
 }
 
-static void finds_nothing_where_the_order_is_kept(void **state)
+TEST_CASE(finds_nothing_where_the_order_is_kept)
 {
     const uint64_t sizes[] = {5, 4096, 65537, 10000000};
     for (size_t i = 0; i < 4; i++) {
@@ -185,7 +185,7 @@ static void finds_nothing_where_the_order_is_kept(void **state)
 }
 
 /* A free on another stream is ordered after the pattern: no false finding. */
-static void orders_a_free_on_another_stream(void **state)
+TEST_CASE(orders_a_free_on_another_stream)
 {
     plan_t plan;
     rmm_resource_t *resource = pool_create();
@@ -212,7 +212,7 @@ static void open_replay(
     }
 }
 
-static void a_run_begins_without_what_the_last_one_left(void **state)
+TEST_CASE(a_run_begins_without_what_the_last_one_left)
 {
     static replay_t replay;
     rmm_stats_t stats = RMM_STATS_INIT;
@@ -232,7 +232,7 @@ static void a_run_begins_without_what_the_last_one_left(void **state)
 }
 
 /* Its handle had a block before, whose address it still has. */
-static void a_failed_allocation_has_no_free(void **state)
+TEST_CASE(a_failed_allocation_has_no_free)
 {
     const uint64_t sizes[] = {3000, UINT64_C(1) << 50};
     static replay_t replay;
@@ -254,7 +254,7 @@ static void a_failed_allocation_has_no_free(void **state)
     plan_fini(&plan);
 }
 
-static void the_best_run_is_the_shortest(void **state)
+TEST_CASE(the_best_run_is_the_shortest)
 {
     static replay_t replay;
     plan_t plan;
@@ -301,7 +301,7 @@ static void close_nothing(void *backend_state)
 }
 
 /* Else the bytes of the last run would look right in the next. */
-static void each_run_has_patterns_of_its_own(void **state)
+TEST_CASE(each_run_has_patterns_of_its_own)
 {
     static const verify_backend_t backend = {
         .open = open_nothing,
@@ -360,7 +360,7 @@ static void bench_close(bench_t *bench, verify_report_t *report)
     bench->backend->close(state);
 }
 
-static void accepts_its_own_pattern_for_every_size(void **state)
+TEST_CASE(accepts_its_own_pattern_for_every_size)
 {
     const size_t sizes[] = {1,     7,     8,     9,     4095,   4096,    4097,   65535,
                             65536, 65537, 65544, 69633, 100000, 1048576, 1048577};
@@ -374,7 +374,7 @@ static void accepts_its_own_pattern_for_every_size(void **state)
 }
 
 /* At both ends, in the last word that is not whole, and between. */
-static void notices_one_damaged_byte(void **state)
+TEST_CASE(notices_one_damaged_byte)
 {
     const struct {
         size_t bytes, offset;
@@ -398,7 +398,7 @@ static void notices_one_damaged_byte(void **state)
     }
 }
 
-static void pieces_cover_both_ends_and_stay_inside(void **state)
+TEST_CASE(pieces_cover_both_ends_and_stay_inside)
 {
     for (uint64_t bytes = 1; bytes < UINT64_C(1) << 40; bytes += bytes / 3 + 1) {
         uint64_t pieces = verify_piece_count(bytes);
@@ -422,7 +422,7 @@ static void note_thread(void *context)
     *(pthread_t *)context = pthread_self();
 }
 
-static void every_thread_of_a_log_is_a_thread(void **state)
+TEST_CASE(every_thread_of_a_log_is_a_thread)
 {
     pthread_t seen[6];
     crew_t *crew = crew_create(3);
@@ -457,18 +457,5 @@ static int leave_location(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(catches_a_block_given_to_another_stream_too_early),
-        cmocka_unit_test(finds_nothing_where_the_order_is_kept),
-        cmocka_unit_test(orders_a_free_on_another_stream),
-        cmocka_unit_test(a_run_begins_without_what_the_last_one_left),
-        cmocka_unit_test(a_failed_allocation_has_no_free),
-        cmocka_unit_test(the_best_run_is_the_shortest),
-        cmocka_unit_test(each_run_has_patterns_of_its_own),
-        cmocka_unit_test(accepts_its_own_pattern_for_every_size),
-        cmocka_unit_test(notices_one_damaged_byte),
-        cmocka_unit_test(pieces_cover_both_ends_and_stay_inside),
-        cmocka_unit_test(every_thread_of_a_log_is_a_thread),
-    };
-    return cmocka_run_group_tests(tests, make_location, leave_location);
+    return harness_run_cases(make_location, leave_location);
 }

@@ -48,7 +48,7 @@ static bool was_set(const char *line)
     return strstr(text, wanted) != NULL;
 }
 
-static void sets_the_library_and_what_to_find(void **state)
+TEST_CASE(sets_the_library_and_what_to_find)
 {
     char line[256];
     run("--diag usage -- /usr/bin/env");
@@ -59,7 +59,7 @@ static void sets_the_library_and_what_to_find(void **state)
     assert_true(was_set("RMM_DIAG=usage"));
 }
 
-static void sets_the_quarantine_and_refuses_what_is_no_size(void **state)
+TEST_CASE(sets_the_quarantine_and_refuses_what_is_no_size)
 {
     run("--quarantine 64MiB -- /usr/bin/env");
     program_assert_status(&program, 0);
@@ -72,7 +72,7 @@ static void sets_the_quarantine_and_refuses_what_is_no_size(void **state)
 }
 
 /* Then the library that was built beside it, if it was. */
-static void an_empty_variable_names_no_library(void **state)
+TEST_CASE(an_empty_variable_names_no_library)
 {
     setenv("RMM_INJECT_LIBRARY", "", 1);
     run("/usr/bin/env");
@@ -83,7 +83,7 @@ static void an_empty_variable_names_no_library(void **state)
         INJECT_IS_BUILT ? "/librmm-inject.so\n" : "librmm-inject.so"));
 }
 
-static void diagnoses_the_default_modes(void **state)
+TEST_CASE(diagnoses_the_default_modes)
 {
     setenv("RMM_DIAG", "something", 1);
     run("/usr/bin/env"); /* the -- may be left out */
@@ -92,7 +92,7 @@ static void diagnoses_the_default_modes(void **state)
     assert_true(was_set("RMM_DIAG=usage,bounds,driver"));
 }
 
-static void hands_arguments_on_as_they_are(void **state)
+TEST_CASE(hands_arguments_on_as_they_are)
 {
     run("-- /bin/echo --diag -- --help x");
     program_assert_status(&program, 0);
@@ -102,7 +102,7 @@ static void hands_arguments_on_as_they_are(void **state)
     assert_string_equal(program.out, "--diag --help x\n");
 }
 
-static void ends_as_the_program_ends(void **state)
+TEST_CASE(ends_as_the_program_ends)
 {
     write_text("three", "#!/bin/sh\nexit 3\n", 0755);
     write_text("killed", "#!/bin/sh\nkill -9 $$\n", 0755);
@@ -115,7 +115,7 @@ static void ends_as_the_program_ends(void **state)
     program_assert_status(&program, -SIGKILL);
 }
 
-static void reports_what_cannot_be_run_as_env_does(void **state)
+TEST_CASE(reports_what_cannot_be_run_as_env_does)
 {
     char arguments[256], line[256];
     assert_refused(
@@ -127,7 +127,7 @@ static void reports_what_cannot_be_run_as_env_does(void **state)
     assert_refused(arguments, 126, line);
 }
 
-static void refuses_what_it_does_not_know(void **state)
+TEST_CASE(refuses_what_it_does_not_know)
 {
     assert_refused(
         "", 2, "no program given: rmm-run -- PROGRAM [ARGUMENT]...; see --help");
@@ -142,7 +142,7 @@ static void refuses_what_it_does_not_know(void **state)
         "--reports x -- /bin/true", 2, "unknown option --reports; see --help");
 }
 
-static void its_help_names_every_mode(void **state)
+TEST_CASE(its_help_names_every_mode)
 {
     static const char *const modes[] = {"usage",  "bounds", "order",
                                         "guards", "driver", "off"};
@@ -157,7 +157,7 @@ static void its_help_names_every_mode(void **state)
     }
 }
 
-static void refuses_to_push_out_another_tool(void **state)
+TEST_CASE(refuses_to_push_out_another_tool)
 {
     setenv("CUDA_INJECTION64_PATH", "/nonexistent/libinject.so", 1);
     assert_refused(
@@ -171,7 +171,7 @@ static void refuses_to_push_out_another_tool(void **state)
     unsetenv("CUDA_INJECTION64_PATH");
 }
 
-static void says_when_the_named_library_is_not_there(void **state)
+TEST_CASE(says_when_the_named_library_is_not_there)
 {
     setenv("RMM_INJECT_LIBRARY", "/nonexistent.so", 1);
     assert_refused(
@@ -184,7 +184,7 @@ static void says_when_the_named_library_is_not_there(void **state)
     setenv("RMM_INJECT_LIBRARY", library, 1);
 }
 
-static void refuses_a_named_file_that_is_no_library(void **state)
+TEST_CASE(refuses_a_named_file_that_is_no_library)
 {
     char path[256], line[512];
     snprintf(path, sizeof path, "%s/notes.txt", place);
@@ -224,7 +224,7 @@ static void make_folders(const char *path)
     program_assert_status(&program, 0);
 }
 
-static void finds_the_library_of_its_installation(void **state)
+TEST_CASE(finds_the_library_of_its_installation)
 {
     char path[512], command[600];
     snprintf(path, sizeof path, "%s/tree/bin", place);
@@ -270,20 +270,5 @@ static int leave_place(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sets_the_library_and_what_to_find),
-        cmocka_unit_test(sets_the_quarantine_and_refuses_what_is_no_size),
-        cmocka_unit_test(an_empty_variable_names_no_library),
-        cmocka_unit_test(diagnoses_the_default_modes),
-        cmocka_unit_test(hands_arguments_on_as_they_are),
-        cmocka_unit_test(ends_as_the_program_ends),
-        cmocka_unit_test(reports_what_cannot_be_run_as_env_does),
-        cmocka_unit_test(refuses_what_it_does_not_know),
-        cmocka_unit_test(its_help_names_every_mode),
-        cmocka_unit_test(refuses_to_push_out_another_tool),
-        cmocka_unit_test(says_when_the_named_library_is_not_there),
-        cmocka_unit_test(refuses_a_named_file_that_is_no_library),
-        cmocka_unit_test(finds_the_library_of_its_installation),
-    };
-    return cmocka_run_group_tests(tests, make_place, leave_place);
+    return harness_run_cases(make_place, leave_place);
 }

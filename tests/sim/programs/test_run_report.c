@@ -32,6 +32,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+#define CASE(name) TEST_CASE_WITH(name, set_up, tear_down)
+
 static void run(const char *arguments)
 {
     char command[4096];
@@ -174,7 +176,7 @@ static void check_line(const char *line)
         strncmp(at, "        from rmm_diag_program+0x", 32) == 0);
 }
 
-static void tells_what_a_program_did_wrong(void **state)
+CASE(tells_what_a_program_did_wrong)
 {
     json_t *report = NULL;
 
@@ -217,7 +219,7 @@ static void tells_what_a_program_did_wrong(void **state)
 }
 
 /* Another one has its place in the segment by then. */
-static void names_a_resource_that_has_ended(void **state)
+CASE(names_a_resource_that_has_ended)
 {
     const json_t *block = NULL;
     json_t *report = NULL;
@@ -238,7 +240,7 @@ static void names_a_resource_that_has_ended(void **state)
     json_decref(report);
 }
 
-static void tells_what_was_not_in_order(void **state)
+CASE(tells_what_was_not_in_order)
 {
     json_t *report = NULL;
     const json_t *findings = NULL, *other = NULL;
@@ -267,7 +269,7 @@ static void tells_what_was_not_in_order(void **state)
     program_assert_status(&program, 0);
 }
 
-static void finds_nothing_in_a_correct_program(void **state)
+CASE(finds_nothing_in_a_correct_program)
 {
     json_t *report = NULL;
 
@@ -280,7 +282,7 @@ static void finds_nothing_in_a_correct_program(void **state)
     assert_non_null(strstr(program.err, ": 0 findings (modes usage,bounds: active"));
 }
 
-static void tells_also_of_a_program_that_was_killed(void **state)
+CASE(tells_also_of_a_program_that_was_killed)
 {
     json_t *report = NULL;
 
@@ -291,20 +293,20 @@ static void tells_also_of_a_program_that_was_killed(void **state)
     json_decref(report);
 }
 
-static void names_the_process_that_the_program_started(void **state)
+CASE(names_the_process_that_the_program_started)
 {
     run("--summary -- timeout 60 " PROGRAM);
     program_assert_status(&program, 0);
     assert_non_null(strstr(program.err, "the program left no segment, but process "));
 }
 
-static void tells_of_the_program_that_it_became(void **state)
+CASE(tells_of_the_program_that_it_became)
 {
     run("--fail-on-finding -- " PROGRAM " overrun become");
     program_assert_status(&program, 0);
 }
 
-static void tells_how_a_kernel_broke_a_guard(void **state)
+CASE(tells_how_a_kernel_broke_a_guard)
 {
     run("--diag guards --summary -- " PROGRAM " guard");
     program_assert_status(&program, 0);
@@ -336,7 +338,7 @@ static int64_t dropped_of(int64_t blocks)
 }
 
 /* More blocks than are followed: what was found is not all. */
-static void tells_what_was_not_seen(void **state)
+CASE(tells_what_was_not_seen)
 {
     const int64_t blocks = 33000;
     int64_t dropped = dropped_of(blocks);
@@ -385,7 +387,7 @@ static void check_cxx_stack(const json_t *finding)
     }
 }
 
-static void shows_cxx_names_as_people_write_them(void **state)
+CASE(shows_cxx_names_as_people_write_them)
 {
     json_t *report = NULL;
     const json_t *findings = NULL, *other = NULL;
@@ -415,7 +417,7 @@ static void shows_cxx_names_as_people_write_them(void **state)
 
 #ifndef PROGRAM_HAS_LIBSTDCXX
 /* A library without the function stands where the real one is looked for. */
-static void leaves_cxx_names_where_nothing_demangles(void **state)
+CASE(leaves_cxx_names_where_nothing_demangles)
 {
     char library[sizeof(runtime.path) + 32];
     json_t *report = NULL;
@@ -462,7 +464,7 @@ static void run_suppressed(const char *lines)
     run_reported(options, PROGRAM " overrun 3");
 }
 
-static void suppressed_findings_are_counted_apart(void **state)
+CASE(suppressed_findings_are_counted_apart)
 {
     static const char *const lines[] = {
         "# known\n\nout_of_bounds:memset_*\n", "*:memset_async", "*:rmm_diag_program\n",
@@ -482,7 +484,7 @@ static void suppressed_findings_are_counted_apart(void **state)
     }
 }
 
-static void cxx_names_match_as_shown_and_as_they_are(void **state)
+CASE(cxx_names_match_as_shown_and_as_they_are)
 {
     static const char *const lines[] = {
         "use_unordered:" MANGLED "\n",
@@ -507,7 +509,7 @@ static void cxx_names_match_as_shown_and_as_they_are(void **state)
     }
 }
 
-static void reports_suppressions_that_match_nothing(void **state)
+CASE(reports_suppressions_that_match_nothing)
 {
     run_suppressed("use_unordered:memset_async\nout_of_bounds:memset\n"
                    "out_of_bounds:_Z12memset_asyncv\n"); /* memset_async() */
@@ -535,7 +537,7 @@ static void assert_bad(const char *lines, const char *why)
     assert_string_equal(program.out, ""); /* the program did not run */
 }
 
-static void a_bad_line_is_reported_before_the_program_runs(void **state)
+CASE(a_bad_line_is_reported_before_the_program_runs)
 {
     char line[1500] = "";
 
@@ -569,7 +571,7 @@ static void a_bad_line_is_reported_before_the_program_runs(void **state)
 
 /* --- how it ends ---------------------------------------------------------------------- */
 
-static void findings_change_the_status_only_on_request(void **state)
+CASE(findings_change_the_status_only_on_request)
 {
     run("--summary -- " PROGRAM " overrun 3");
     program_assert_status(&program, 3);
@@ -579,7 +581,7 @@ static void findings_change_the_status_only_on_request(void **state)
     program_assert_status(&program, 3);
 }
 
-static void hints_are_reported_but_fail_nothing(void **state)
+CASE(hints_are_reported_but_fail_nothing)
 {
     run_reported("--diag order --fail-on-finding", PROGRAM " under_graph");
     program_assert_status(&program, 0);
@@ -591,7 +593,7 @@ static void hints_are_reported_but_fail_nothing(void **state)
     json_decref(report);
 }
 
-static void fails_if_nothing_could_be_found(void **state)
+CASE(fails_if_nothing_could_be_found)
 {
     run("--fail-on-finding -- /bin/true");
     program_assert_status(&program, 125);
@@ -610,7 +612,7 @@ static void fails_if_nothing_could_be_found(void **state)
     json_decref(report);
 }
 
-static void says_what_it_cannot_write_before_the_program_runs(void **state)
+CASE(says_what_it_cannot_write_before_the_program_runs)
 {
     char command[512];
 
@@ -645,7 +647,7 @@ static void run_on_full_disk(const char *folder)
     CHECK(access(path, F_OK) != 0);
 }
 
-static void a_report_that_does_not_fit_is_left_out(void **state)
+CASE(a_report_that_does_not_fit_is_left_out)
 {
     char folder[sizeof(runtime.path) + 8];
     pid_t child;
@@ -662,7 +664,7 @@ static void a_report_that_does_not_fit_is_left_out(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
-static void reports_a_program_that_cannot_be_executed(void **state)
+CASE(reports_a_program_that_cannot_be_executed)
 {
     run("--summary -- /nonexistent");
     program_assert_status(&program, 127);
@@ -672,7 +674,7 @@ static void reports_a_program_that_cannot_be_executed(void **state)
         program.err, "rmm-run: cannot run /etc/passwd: Permission denied\n");
 }
 
-static void an_earlier_report_stays_until_there_is_another(void **state)
+CASE(an_earlier_report_stays_until_there_is_another)
 {
     json_t *report = NULL;
 
@@ -685,38 +687,4 @@ static void an_earlier_report_stays_until_there_is_another(void **state)
     report = read_report();
     assert_int_equal(number_in(report, "findings_total"), 3);
     json_decref(report);
-}
-
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(tells_what_a_program_did_wrong),
-        CASE(names_a_resource_that_has_ended),
-        CASE(tells_what_was_not_in_order),
-        CASE(shows_cxx_names_as_people_write_them),
-#ifndef PROGRAM_HAS_LIBSTDCXX
-        CASE(leaves_cxx_names_where_nothing_demangles),
-#endif
-        CASE(finds_nothing_in_a_correct_program),
-        CASE(tells_also_of_a_program_that_was_killed),
-        CASE(names_the_process_that_the_program_started),
-        CASE(tells_of_the_program_that_it_became),
-        CASE(tells_how_a_kernel_broke_a_guard),
-        CASE(tells_what_was_not_seen),
-        CASE(suppressed_findings_are_counted_apart),
-        CASE(cxx_names_match_as_shown_and_as_they_are),
-        CASE(reports_suppressions_that_match_nothing),
-        CASE(a_bad_line_is_reported_before_the_program_runs),
-        CASE(findings_change_the_status_only_on_request),
-        CASE(hints_are_reported_but_fail_nothing),
-        CASE(fails_if_nothing_could_be_found),
-        CASE(says_what_it_cannot_write_before_the_program_runs),
-        CASE(a_report_that_does_not_fit_is_left_out),
-        CASE(reports_a_program_that_cannot_be_executed),
-        CASE(an_earlier_report_stays_until_there_is_another),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

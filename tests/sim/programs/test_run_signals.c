@@ -22,6 +22,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+#define CASE(name) TEST_CASE_WITH(name, set_up, tear_down)
+
 static void wait_for_output(void)
 {
     for (int i = 0; i < 1000 && program_out_so_far(&program)[0] == '\0'; i++) {
@@ -30,7 +32,7 @@ static void wait_for_output(void)
     assert_string_not_equal(program_out_so_far(&program), "");
 }
 
-static void passes_a_signal_on_and_ends_by_it(void **state)
+CASE(passes_a_signal_on_and_ends_by_it)
 {
     program_start(&program, RUN " --summary -- " SLEEPER);
     wait_for_output();
@@ -40,7 +42,7 @@ static void passes_a_signal_on_and_ends_by_it(void **state)
     assert_int_equal(kill((pid_t)atoi(program.out), 0), -1); /* it prints its pid */
 }
 
-static void passes_an_interrupt_on_that_it_alone_was_sent(void **state)
+CASE(passes_an_interrupt_on_that_it_alone_was_sent)
 {
     const int numbers[] = {SIGINT, SIGQUIT};
 
@@ -67,7 +69,7 @@ static void read_until(int terminal, char shown[256], const char *text)
 }
 
 /* It sends them to both: the program has one, and not that of rmm-run in addition. */
-static void leaves_the_terminals_signals_to_the_program(void **state)
+CASE(leaves_the_terminals_signals_to_the_program)
 {
     char shown[256] = "";
     int terminal = -1, status = -1;
@@ -91,25 +93,11 @@ static void leaves_the_terminals_signals_to_the_program(void **state)
     assert_non_null(strstr(shown, "end"));
 }
 
-static void keeps_the_status_where_ends_of_children_are_ignored(void **state)
+CASE(keeps_the_status_where_ends_of_children_are_ignored)
 {
     signal(SIGCHLD, SIG_IGN); /* as some shells and servers leave it */
     program_start(&program, RUN " --fail-on-finding -- " PROGRAM " overrun 3");
     signal(SIGCHLD, SIG_DFL);
     program_finish(&program);
     program_assert_status(&program, 86);
-}
-
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(passes_a_signal_on_and_ends_by_it),
-        CASE(passes_an_interrupt_on_that_it_alone_was_sent),
-        CASE(leaves_the_terminals_signals_to_the_program),
-        CASE(keeps_the_status_where_ends_of_children_are_ignored),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,7 +29,7 @@ static inline int tear_down(void **state)
     return 0;
 }
 
-#define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+#define CASE(name) TEST_CASE_WITH(name, set_up, tear_down)
 
 /* What was logged so far, "" for nothing. */
 static inline const char *logged(void)

@@ -184,7 +184,7 @@ static void play(rmm_resource_t *mr, size_t most_bytes, rmm_stream_t *streams)
     rmm_resource_release(mr);
 }
 
-static void agrees_with_the_accounting_of_each_kind_of_pool(void **state)
+TEST_CASE(agrees_with_the_accounting_of_each_kind_of_pool)
 {
     rmm_stream_t streams[STREAMS];
     rmm_stream_t alone[STREAMS] = {NULL};
@@ -202,7 +202,7 @@ static void agrees_with_the_accounting_of_each_kind_of_pool(void **state)
     }
 }
 
-static void shows_for_which_stream_a_block_is_kept(void **state)
+TEST_CASE(shows_for_which_stream_a_block_is_kept)
 {
     rmm_resource_t *other = make_cuda(), *pool = make_pool(4 * MIB, 0);
     rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
@@ -232,7 +232,7 @@ static void shows_for_which_stream_a_block_is_kept(void **state)
     assert_cuda(sim_driver()->stream_destroy(stream));
 }
 
-static void leaves_a_capture_whole_and_shows_what_its_graph_keeps(void **state)
+TEST_CASE(leaves_a_capture_whole_and_shows_what_its_graph_keeps)
 {
     rmm_resource_t *pool = make_pool(4 * MIB, 0);
     rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
@@ -257,7 +257,7 @@ static void leaves_a_capture_whole_and_shows_what_its_graph_keeps(void **state)
 
 /* --- requests ------------------------------------------------------------------------ */
 
-static void reports_all_pools_at_once_and_no_other_resource(void **state)
+TEST_CASE(reports_all_pools_at_once_and_no_other_resource)
 {
     rmm_resource_t *cuda = make_cuda(), *first = make_pool(0, 0);
     rmm_resource_t *second = make_fixed(1000, 10);
@@ -281,7 +281,7 @@ static void reports_all_pools_at_once_and_no_other_resource(void **state)
     rmm_resource_release(cuda);
 }
 
-static void does_nothing_for_a_report_that_was_withdrawn(void **state)
+TEST_CASE(does_nothing_for_a_report_that_was_withdrawn)
 {
     rmm_resource_t *pool = make_pool(0, 0), *other = make_cuda();
     rmm_blocks_file_t before, after;
@@ -299,7 +299,7 @@ static void does_nothing_for_a_report_that_was_withdrawn(void **state)
     rmm_resource_release(other);
 }
 
-static void counts_what_finds_no_row_and_shares_the_rows(void **state)
+TEST_CASE(counts_what_finds_no_row_and_shares_the_rows)
 {
     rmm_resource_t *pools[2] = {make_pool(MIB, MIB), make_pool(MIB, MIB)};
     rmm_resource_t *other = make_cuda();
@@ -350,7 +350,7 @@ static void *allocate_and_free(void *arg)
     return (void *)(uintptr_t)failed;
 }
 
-static void is_whole_while_threads_allocate(void **state)
+TEST_CASE(is_whole_while_threads_allocate)
 {
     rmm_resource_t *pool = make_pool(0, 0), *other = make_cuda();
     pthread_t threads[THREADS];
@@ -392,7 +392,7 @@ static int allocate_host_memory(void)
 }
 
 /* What was asked of the parent only the parent obeys. */
-static void a_forked_child_reports_nothing(void **state)
+TEST_CASE(a_forked_child_reports_nothing)
 {
     rmm_resource_t *pool = make_pool(0, 0);
 
@@ -406,7 +406,7 @@ static void a_forked_child_reports_nothing(void **state)
     rmm_resource_release(pool);
 }
 
-static void whatever_fails_the_allocation_succeeds_and_nothing_is_left(void **state)
+TEST_CASE(whatever_fails_the_allocation_succeeds_and_nothing_is_left)
 {
     rmm_resource_t *pool = make_pool(4 * MIB, 0), *other = make_cuda();
     uint32_t made = 0, refused = 0;
@@ -436,7 +436,7 @@ static void whatever_fails_the_allocation_succeeds_and_nothing_is_left(void **st
 }
 
 /* The kernel would end the program with a signal. */
-static void a_program_that_may_write_no_files_goes_on(void **state)
+TEST_CASE(a_program_that_may_write_no_files_goes_on)
 {
     rmm_resource_t *pool = make_pool(4 * MIB, 0);
     struct rlimit before, none;
@@ -474,18 +474,5 @@ static int tear_down(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(agrees_with_the_accounting_of_each_kind_of_pool),
-        cmocka_unit_test(shows_for_which_stream_a_block_is_kept),
-        cmocka_unit_test(leaves_a_capture_whole_and_shows_what_its_graph_keeps),
-        cmocka_unit_test(reports_all_pools_at_once_and_no_other_resource),
-        cmocka_unit_test(does_nothing_for_a_report_that_was_withdrawn),
-        cmocka_unit_test(counts_what_finds_no_row_and_shares_the_rows),
-        cmocka_unit_test(is_whole_while_threads_allocate),
-        cmocka_unit_test(a_forked_child_reports_nothing),
-        cmocka_unit_test(whatever_fails_the_allocation_succeeds_and_nothing_is_left),
-        cmocka_unit_test(a_program_that_may_write_no_files_goes_on),
-    };
-
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return harness_run_cases(set_up, tear_down);
 }

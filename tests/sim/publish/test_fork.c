@@ -140,7 +140,7 @@ static void make_unpublished_host_memory_before_the_fork(void)
     make_host_memory_before_the_fork();
 }
 
-static void a_child_makes_host_memory_of_its_own(void **state)
+TEST_CASE(a_child_makes_host_memory_of_its_own)
 {
     assert_int_equal(in_child(make_host_memory_before_the_fork), 0);
     assert_int_equal(in_child(make_unpublished_host_memory_before_the_fork), 0);
@@ -303,7 +303,7 @@ static void use_cuda_before_the_fork(void)
     CHECK(rmm_stream_destroy(the_stream) == RMM_OK);
 }
 
-static void a_child_is_refused_whatever_needs_cuda(void **state)
+TEST_CASE(a_child_is_refused_whatever_needs_cuda)
 {
     assert_int_equal(in_child(use_cuda_before_the_fork), 0);
 }
@@ -327,7 +327,7 @@ static void use_host_memory_before_the_fork(void)
 }
 
 /* Who forks before the first call of CUDA has it in the child. */
-static void a_child_forked_before_the_driver_opens_has_all(void **state)
+TEST_CASE(a_child_forked_before_the_driver_opens_has_all)
 {
     assert_int_equal(in_child(use_host_memory_before_the_fork), 0);
 }
@@ -517,7 +517,7 @@ static void fork_amid_one(void)
     fork_amid(&uses[only], 1);
 }
 
-static void a_child_never_waits_for_a_lock_of_its_parents_threads(void **state)
+TEST_CASE(a_child_never_waits_for_a_lock_of_its_parents_threads)
 {
     for (only = 0; only < USES; only++) {
         assert_int_equal(in_child(fork_amid_one), 0);
@@ -528,14 +528,5 @@ static void a_child_never_waits_for_a_lock_of_its_parents_threads(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_child_makes_host_memory_of_its_own),
-        cmocka_unit_test(a_child_is_refused_whatever_needs_cuda),
-        cmocka_unit_test(a_child_forked_before_the_driver_opens_has_all),
-#ifdef FORKS_AMID_THREADS
-        cmocka_unit_test(a_child_never_waits_for_a_lock_of_its_parents_threads),
-#endif
-    };
-
-    return cmocka_run_group_tests(tests, runtime_setup, runtime_teardown);
+    return harness_run_cases(runtime_setup, runtime_teardown);
 }

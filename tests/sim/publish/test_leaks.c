@@ -180,7 +180,7 @@ static void check_first_list(const listed_t *listed, pid_t pid)
     assert_true(first->allocated_ns != 0 && first->allocated_ns <= third->allocated_ns);
 }
 
-static void what_is_out_is_listed_until_it_is_freed(void **state)
+CASE(what_is_out_is_listed_until_it_is_freed)
 {
     listed_t listed;
     child_t child;
@@ -225,7 +225,7 @@ static void allocate_through_a_late_library(child_t *self, void *argument)
     child_pause(self, 'r');
 }
 
-static void frames_are_in_files_when_the_process_was_killed(void **state)
+CASE(frames_are_in_files_when_the_process_was_killed)
 {
     listed_t listed;
     child_t child;
@@ -285,7 +285,7 @@ static void allocate_from_the_shared_library(child_t *self, void *argument)
     child_pause(self, 'r');
 }
 
-static void the_librarys_own_frames_are_left_out(void **state)
+CASE(the_librarys_own_frames_are_left_out)
 {
     listed_t listed;
     child_t child;
@@ -345,7 +345,7 @@ static void work_until_told(child_t *self, void *argument)
     child_pause(self, 'e');
 }
 
-static void rows_are_whole_while_threads_change_them(void **state)
+CASE(rows_are_whole_while_threads_change_them)
 {
     listed_t listed;
     child_t child;
@@ -395,7 +395,7 @@ static void fill_the_table(child_t *self, void *argument)
     child_pause(self, 'e');
 }
 
-static void what_finds_no_row_is_counted(void **state)
+CASE(what_finds_no_row_is_counted)
 {
     listed_t listed;
     child_t child;
@@ -437,7 +437,7 @@ static void show_a_full_stack(child_t *self, void *argument)
     child_pause(self, 'r');
 }
 
-static void a_stack_that_is_too_deep_is_cut(void **state)
+CASE(a_stack_that_is_too_deep_is_cut)
 {
     listed_t listed;
     child_t child;
@@ -475,7 +475,7 @@ static void fail_to_list(child_t *self, void *argument)
     child_say(self, 'r');
 }
 
-static void a_failed_listing_for_lack_of_host_memory_keeps_no_row(void **state)
+CASE(a_failed_listing_for_lack_of_host_memory_keeps_no_row)
 {
     child_t child;
 
@@ -505,7 +505,7 @@ static void use_tracking_twice(child_t *self, void *argument)
     }
 }
 
-static void unpublished_it_tracks_and_makes_no_file(void **state)
+CASE(unpublished_it_tracks_and_makes_no_file)
 {
     setenv("RMM_PUBLISH", "0", 1);
     child_run(use_tracking_twice, NULL);
@@ -524,7 +524,7 @@ static void use_tracking_with_small_files(child_t *self, void *argument)
     use_tracking_twice(self, argument);
 }
 
-static void a_file_that_cannot_be_made_is_one_warning(void **state)
+CASE(a_file_that_cannot_be_made_is_one_warning)
 {
     const char *warning;
 
@@ -562,7 +562,7 @@ static void fork_with_a_block_out(child_t *self, void *argument)
     child_pause(self, 'e');
 }
 
-static void a_forked_child_leaves_its_parents_list_alone(void **state)
+CASE(a_forked_child_leaves_its_parents_list_alone)
 {
     listed_t listed;
     child_t child;
@@ -575,22 +575,4 @@ static void a_forked_child_leaves_its_parents_list_alone(void **state)
     read_list(&listed);
     assert_int_equal(listed.count, 0);
     child_end(&child);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(what_is_out_is_listed_until_it_is_freed),
-        CASE(frames_are_in_files_when_the_process_was_killed),
-        CASE(the_librarys_own_frames_are_left_out),
-        CASE(rows_are_whole_while_threads_change_them),
-        CASE(what_finds_no_row_is_counted),
-        CASE(a_stack_that_is_too_deep_is_cut),
-        CASE(a_failed_listing_for_lack_of_host_memory_keeps_no_row),
-        CASE(unpublished_it_tracks_and_makes_no_file),
-        CASE(a_file_that_cannot_be_made_is_one_warning),
-        CASE(a_forked_child_leaves_its_parents_list_alone),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,7 +40,7 @@ static rmm_resource_t *used_pool(void)
 
 /* --- who owns ----------------------------------------------------------------------- */
 
-static void owns_its_place_alone(void **state)
+TEST_CASE(owns_its_place_alone)
 {
     rmm_resource_t *pool = used_pool();
 
@@ -49,7 +49,7 @@ static void owns_its_place_alone(void **state)
     rmm_resource_release(pool);
 }
 
-static void joins_with_an_allocation_of_no_bytes(void **state)
+TEST_CASE(joins_with_an_allocation_of_no_bytes)
 {
     rmm_resource_t *pool = make_pool(0, 0);
     void *ptr;
@@ -60,7 +60,7 @@ static void joins_with_an_allocation_of_no_bytes(void **state)
     rmm_resource_release(pool);
 }
 
-static void shares_with_a_second_and_owns_again_after_it(void **state)
+TEST_CASE(shares_with_a_second_and_owns_again_after_it)
 {
     rmm_resource_t *first = used_pool();
     rmm_resource_t *second = used_pool();
@@ -73,7 +73,7 @@ static void shares_with_a_second_and_owns_again_after_it(void **state)
     rmm_resource_release(second);
 }
 
-static void shares_until_all_others_have_left(void **state)
+TEST_CASE(shares_until_all_others_have_left)
 {
     rmm_resource_t *pool = used_pool();
     rmm_resource_t *arena = make_arena(4 * MIB);
@@ -91,7 +91,7 @@ static void shares_until_all_others_have_left(void **state)
     rmm_resource_release(pool);
 }
 
-static void shares_where_it_has_no_lock(void **state)
+TEST_CASE(shares_where_it_has_no_lock)
 {
     rmm_resource_t *arena = make_arena(4 * MIB);
     rmm_resource_t *pool;
@@ -105,7 +105,7 @@ static void shares_where_it_has_no_lock(void **state)
     rmm_resource_release(arena);
 }
 
-static void owns_below_an_adaptor_and_over_a_pool(void **state)
+TEST_CASE(owns_below_an_adaptor_and_over_a_pool)
 {
     rmm_limiting_options_t options = RMM_LIMITING_OPTIONS_INIT;
     rmm_resource_t *below = make_pool(0, 0);
@@ -126,7 +126,7 @@ static void owns_below_an_adaptor_and_over_a_pool(void **state)
     rmm_resource_release(limiting);
 }
 
-static void owns_on_each_device_for_itself(void **state)
+TEST_CASE(owns_on_each_device_for_itself)
 {
     rmm_resource_t *here = used_pool();
     rmm_resource_t *there;
@@ -140,7 +140,7 @@ static void owns_on_each_device_for_itself(void **state)
     rmm_resource_release(there);
 }
 
-static void shares_for_good_once_it_writes_without_its_lock(void **state)
+TEST_CASE(shares_for_good_once_it_writes_without_its_lock)
 {
     rmm_resource_t *pool = used_pool();
     rmm_resource_t *other;
@@ -155,7 +155,7 @@ static void shares_for_good_once_it_writes_without_its_lock(void **state)
 }
 
 /* What was allocated for a callback was never counted: nor is it taken away at the end. */
-static void a_user_outside_takes_nothing_away(void **state)
+TEST_CASE(a_user_outside_takes_nothing_away)
 {
     rmm_resource_t *pool = used_pool();
     rmm_resource_t *arena = make_arena(4 * MIB);
@@ -171,7 +171,7 @@ static void a_user_outside_takes_nothing_away(void **state)
     rmm_resource_release(pool);
 }
 
-static void begins_without_users_in_a_forked_child(void **state)
+TEST_CASE(begins_without_users_in_a_forked_child)
 {
     rmm_resource_t *pinned, *pool;
     pid_t child;
@@ -344,7 +344,7 @@ static int owners(const world_t *world)
     return count;
 }
 
-static void counts_the_same_however_owners_change(void **state)
+TEST_CASE(counts_the_same_however_owners_change)
 {
     world_t world = {.random = 12345};
     int owned = 0;
@@ -380,19 +380,5 @@ static void counts_the_same_however_owners_change(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(owns_its_place_alone),
-        cmocka_unit_test(joins_with_an_allocation_of_no_bytes),
-        cmocka_unit_test(shares_with_a_second_and_owns_again_after_it),
-        cmocka_unit_test(shares_until_all_others_have_left),
-        cmocka_unit_test(shares_where_it_has_no_lock),
-        cmocka_unit_test(owns_below_an_adaptor_and_over_a_pool),
-        cmocka_unit_test(owns_on_each_device_for_itself),
-        cmocka_unit_test(shares_for_good_once_it_writes_without_its_lock),
-        cmocka_unit_test(a_user_outside_takes_nothing_away),
-        cmocka_unit_test(begins_without_users_in_a_forked_child),
-        cmocka_unit_test(counts_the_same_however_owners_change),
-    };
-
-    return cmocka_run_group_tests(tests, request_from_here, NULL);
+    return harness_run_cases(request_from_here, NULL);
 }

@@ -81,7 +81,7 @@ static void shows_warnings_only(child_t *self, void *argument)
     }
 }
 
-static void stderr_has_warnings_and_worse(void **state)
+TEST_CASE(stderr_has_warnings_and_worse)
 {
     child_run(shows_warnings_only, NULL);
 }
@@ -106,7 +106,7 @@ static int lines_at(const char *level)
     return WEXITSTATUS(child_wait(&child));
 }
 
-static void the_environment_names_the_level(void **state)
+TEST_CASE(the_environment_names_the_level)
 {
     assert_int_equal(lines_at("trace"), 5); /* traces are compiled out by default */
     assert_int_equal(lines_at("debug"), 5);
@@ -142,12 +142,12 @@ static void sets_levels(child_t *self, void *argument)
     _exit(lines_of(path) == 5 ? 0 : 4);
 }
 
-static void the_program_sets_the_level(void **state)
+TEST_CASE(the_program_sets_the_level)
 {
     child_run(sets_levels, NULL);
 }
 
-static void levels_have_names(void **state)
+TEST_CASE(levels_have_names)
 {
     assert_string_equal(rmm_log_level_name(RMM_LEVEL_TRACE), "trace");
     assert_string_equal(rmm_log_level_name(RMM_LEVEL_OFF), "off");
@@ -201,7 +201,7 @@ static void writes_files(child_t *self, void *argument)
     CHECK(inherited_by_a_program(first) == 0);
 }
 
-static void files_are_appended_to_and_exchanged(void **state)
+TEST_CASE(files_are_appended_to_and_exchanged)
 {
     child_run(writes_files, NULL);
 }
@@ -219,7 +219,7 @@ static void names_a_bad_file(child_t *self, void *argument)
             : 1);
 }
 
-static void a_bad_file_is_one_warning(void **state)
+TEST_CASE(a_bad_file_is_one_warning)
 {
     child_run(names_a_bad_file, NULL);
 }
@@ -241,7 +241,7 @@ static void names_hostile_texts(child_t *self, void *argument)
             : 1);
 }
 
-static void no_control_character_reaches_a_terminal(void **state)
+TEST_CASE(no_control_character_reaches_a_terminal)
 {
     child_run(names_hostile_texts, NULL);
 }
@@ -289,7 +289,7 @@ static void calls_back(child_t *self, void *argument)
     _exit(collected.count == 4 && lines_of(path) == 1 ? 0 : 4);
 }
 
-static void a_function_may_be_the_sink(void **state)
+TEST_CASE(a_function_may_be_the_sink)
 {
     child_run(calls_back, NULL);
 }
@@ -377,7 +377,7 @@ static void chains_over_nothing_and_a_file(child_t *self, void *argument)
     unlink(path);
 }
 
-static void sinks_can_be_chained_and_restored(void **state)
+TEST_CASE(sinks_can_be_chained_and_restored)
 {
     child_run(chains_sinks, NULL);
     child_run(chains_over_nothing_and_a_file, NULL);
@@ -443,7 +443,7 @@ static void fails_often(child_t *self, void *argument)
     rmm_resource_release(cuda);
 }
 
-static void pools_tell_of_growth_and_of_failures_with_all_figures(void **state)
+TEST_CASE(pools_tell_of_growth_and_of_failures_with_all_figures)
 {
     child_run(fails_often, NULL);
     runtime_empty(runtime);
@@ -474,7 +474,7 @@ static unsigned allowed_in_a_second(rmm_log_limit_t *limit, unsigned tries)
     return allowed;
 }
 
-static void a_kind_of_message_is_limited(void **state)
+TEST_CASE(a_kind_of_message_is_limited)
 {
     rmm_log_limit_t limit;
     uint64_t left_out = 0;
@@ -526,7 +526,7 @@ static void recovers_then_fails(child_t *self, void *argument)
     rmm_resource_release(cuda);
 }
 
-static void a_failure_that_is_handled_inside_is_no_error(void **state)
+TEST_CASE(a_failure_that_is_handled_inside_is_no_error)
 {
     child_run(recovers_then_fails, NULL);
     runtime_empty(runtime);
@@ -557,7 +557,7 @@ static void dates_lines(child_t *self, void *argument)
     CHECK(strcmp(day, expected) == 0 || utc.tm_hour == 0 || utc.tm_hour == 23);
 }
 
-static void lines_have_date_time_and_offset(void **state)
+TEST_CASE(lines_have_date_time_and_offset)
 {
     child_run(dates_lines, NULL);
 }
@@ -590,7 +590,7 @@ static void writes_to_the_journal(child_t *self, void *argument)
     }
 }
 
-static void the_journal_gets_priorities(void **state)
+TEST_CASE(the_journal_gets_priorities)
 {
     child_run(writes_to_the_journal, NULL);
     child_run(writes_to_the_journal, (void *)1);
@@ -598,22 +598,5 @@ static void the_journal_gets_priorities(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stderr_has_warnings_and_worse),
-        cmocka_unit_test(the_environment_names_the_level),
-        cmocka_unit_test(the_program_sets_the_level),
-        cmocka_unit_test(levels_have_names),
-        cmocka_unit_test(files_are_appended_to_and_exchanged),
-        cmocka_unit_test(a_bad_file_is_one_warning),
-        cmocka_unit_test(no_control_character_reaches_a_terminal),
-        cmocka_unit_test(a_function_may_be_the_sink),
-        cmocka_unit_test(sinks_can_be_chained_and_restored),
-        cmocka_unit_test(a_kind_of_message_is_limited),
-        cmocka_unit_test(pools_tell_of_growth_and_of_failures_with_all_figures),
-        cmocka_unit_test(a_failure_that_is_handled_inside_is_no_error),
-        cmocka_unit_test(lines_have_date_time_and_offset),
-        cmocka_unit_test(the_journal_gets_priorities),
-    };
-
-    return cmocka_run_group_tests(tests, log_setup, runtime_teardown);
+    return harness_run_cases(log_setup, runtime_teardown);
 }

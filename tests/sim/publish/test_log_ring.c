@@ -45,7 +45,7 @@ static void tally_message(const rmm_log_message_t *message, void *arg)
     snprintf(tally->last, sizeof(tally->last), "%.63s", message->text);
 }
 
-static void another_process_reads_it_and_sets_the_level(void **state)
+TEST_CASE(another_process_reads_it_and_sets_the_level)
 {
     rmm_ring_cursor_t cursor = {0};
     rmm_control_t control;
@@ -128,7 +128,7 @@ static void check_numbered(const rmm_log_message_t *message, void *arg)
 
 /* Read while they write: whatever arrives is whole and in order, and none is lost but
  * those that are counted. */
-static void threads_write_whole_messages(void **state)
+TEST_CASE(threads_write_whole_messages)
 {
     rmm_ring_cursor_t cursor = {0};
     rmm_segment_t segment;
@@ -163,7 +163,7 @@ static void logs_for_ever(child_t *self, void *argument)
     }
 }
 
-static void a_killed_writer_leaves_a_log_that_can_be_read(void **state)
+TEST_CASE(a_killed_writer_leaves_a_log_that_can_be_read)
 {
     for (int round = 0; round < 20; round++) {
         rmm_ring_cursor_t cursor = {0};
@@ -185,11 +185,5 @@ static void a_killed_writer_leaves_a_log_that_can_be_read(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(another_process_reads_it_and_sets_the_level),
-        cmocka_unit_test(threads_write_whole_messages),
-        cmocka_unit_test(a_killed_writer_leaves_a_log_that_can_be_read),
-    };
-
-    return cmocka_run_group_tests(tests, log_setup, runtime_teardown);
+    return harness_run_cases(log_setup, runtime_teardown);
 }

@@ -55,7 +55,7 @@ static void expect_seen(unsigned allocs, unsigned deallocs)
     assert_int_equal(seen.deepest, 1);
 }
 
-static void one_range_for_each_call(void **state)
+TEST_CASE_WITH(one_range_for_each_call, forget, NULL)
 {
     rmm_resource_t *cuda = make_cuda();
     void *ptr = take(cuda, 1000, NULL);
@@ -72,7 +72,7 @@ static void one_range_for_each_call(void **state)
     rmm_resource_release(cuda);
 }
 
-static void a_failure_ends_its_range(void **state)
+TEST_CASE_WITH(a_failure_ends_its_range, forget, NULL)
 {
     rmm_resource_t *pool = make_pool(0, MIB);
     void *ptr;
@@ -85,7 +85,7 @@ static void a_failure_ends_its_range(void **state)
 }
 
 /* binning over pool over cuda: a bin takes a chunk of the pool, the pool one of cuda */
-static void what_resources_do_among_themselves_is_not_shown(void **state)
+TEST_CASE_WITH(what_resources_do_among_themselves_is_not_shown, forget, NULL)
 {
     rmm_resource_t *mr = NULL;
 
@@ -110,7 +110,7 @@ static void dealloc_to(void *ptr, size_t bytes, rmm_stream_t stream, void *paylo
     rmm_resource_dealloc(payload, ptr, bytes, 0, stream);
 }
 
-static void what_a_callback_takes_is_not_shown(void **state)
+TEST_CASE_WITH(what_a_callback_takes_is_not_shown, forget, NULL)
 {
     rmm_callback_options_t options = RMM_CALLBACK_OPTIONS_INIT;
     rmm_resource_t *cuda = make_cuda();
@@ -125,16 +125,4 @@ static void what_a_callback_takes_is_not_shown(void **state)
     expect_seen(1, 1);
     rmm_resource_release(mr);
     rmm_resource_release(cuda);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(one_range_for_each_call, forget),
-        cmocka_unit_test_setup(a_failure_ends_its_range, forget),
-        cmocka_unit_test_setup(what_resources_do_among_themselves_is_not_shown, forget),
-        cmocka_unit_test_setup(what_a_callback_takes_is_not_shown, forget),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -73,7 +73,7 @@ static int fork_and_use(void)
     return rmm_sim_allocated_bytes(0) == 0 ? 0 : 3;
 }
 
-static void a_forked_child_is_refused_and_harms_nothing(void **state)
+TEST_CASE(a_forked_child_is_refused_and_harms_nothing)
 {
     assert_int_equal(in_child(fork_and_use), 0);
 }
@@ -92,7 +92,7 @@ static void *hammer(void *argument)
     return NULL;
 }
 
-#ifndef __SANITIZE_THREAD__
+#ifndef __SANITIZE_THREAD__ /* whose own locks do not survive such a fork */
 /* The child must not wait for a lock that a thread of the parent held at the fork. */
 static int fork_under_load(void)
 {
@@ -111,7 +111,7 @@ static int fork_under_load(void)
     return failures;
 }
 
-static void a_child_forked_amid_allocations_does_not_hang(void **state)
+TEST_CASE(a_child_forked_amid_allocations_does_not_hang)
 {
     assert_int_equal(in_child(fork_under_load), 0);
 }
@@ -175,7 +175,7 @@ static int fork_amid_first_use(void)
     return failures;
 }
 
-static void a_child_forked_amid_the_first_use_does_not_hang(void **state)
+TEST_CASE(a_child_forked_amid_the_first_use_does_not_hang)
 {
     const char *driver = getenv("RMM_DRIVER");
 
@@ -198,7 +198,7 @@ static int use_first_time(void)
     return 0;
 }
 
-static void a_child_that_starts_before_any_resource_works(void **state)
+TEST_CASE(a_child_that_starts_before_any_resource_works)
 {
     assert_int_equal(in_child(use_first_time), 0);
 }
@@ -220,7 +220,7 @@ static int work_without_standard_output(void)
                : 1;
 }
 
-static void closed_standard_descriptors_stay_closed(void **state)
+TEST_CASE(closed_standard_descriptors_stay_closed)
 {
     assert_int_equal(in_child(work_without_standard_output), 0);
 }
@@ -234,7 +234,7 @@ static int exec_with_memory_held(void)
     return 127;
 }
 
-static void exec_with_memory_held_works(void **state)
+TEST_CASE(exec_with_memory_held_works)
 {
     assert_int_equal(in_child(exec_with_memory_held), 0);
 }
@@ -247,7 +247,7 @@ static int exit_with_memory_held(void)
     return 7;
 }
 
-static void exit_with_memory_held_works(void **state)
+TEST_CASE(exit_with_memory_held_works)
 {
     assert_int_equal(in_child(exit_with_memory_held), 7);
 }
@@ -267,7 +267,7 @@ static int free_in_exit_handler(void)
     return 7;
 }
 
-static void an_exit_handler_may_free_and_release(void **state)
+TEST_CASE(an_exit_handler_may_free_and_release)
 {
     assert_int_equal(in_child(free_in_exit_handler), 7);
 }
@@ -285,7 +285,7 @@ static int exit_while_a_thread_allocates(void)
     return 7;
 }
 
-static void exit_while_a_thread_allocates_works(void **state)
+TEST_CASE(exit_while_a_thread_allocates_works)
 {
     for (int i = 0; i < 10; i++) {
         assert_int_equal(in_child(exit_while_a_thread_allocates), 7);
@@ -313,14 +313,14 @@ static int leave_main_first(void)
     pthread_exit(NULL);
 }
 
-static void a_thread_may_outlive_main(void **state)
+TEST_CASE(a_thread_may_outlive_main)
 {
     assert_int_equal(in_child(leave_main_first), 7);
 }
 #endif
 
 /* The same where the driver owns the blocks. */
-static void async_memory_survives_all_of_that(void **state)
+TEST_CASE(async_memory_survives_all_of_that)
 {
     is_async = true;
     assert_int_equal(in_child(fork_and_use), 0);
@@ -379,7 +379,7 @@ static int fork_and_use_default(void)
     return rmm_sim_allocated_bytes(0) == 0 ? 0 : 3;
 }
 
-static void a_forked_child_gets_a_default_that_refuses(void **state)
+TEST_CASE(a_forked_child_gets_a_default_that_refuses)
 {
     assert_int_equal(in_child(fork_and_use_default), 0);
 }
@@ -391,7 +391,7 @@ static int exit_with_a_default(void)
     return 7;
 }
 
-static void exit_with_a_default_set_works(void **state)
+TEST_CASE(exit_with_a_default_set_works)
 {
     assert_int_equal(in_child(exit_with_a_default), 7);
 }
@@ -437,7 +437,7 @@ static int use_default_in_static_destructor(void)
     return 7;
 }
 
-static void exit_handlers_and_destructors_may_use_the_default(void **state)
+TEST_CASE(exit_handlers_and_destructors_may_use_the_default)
 {
     assert_int_equal(in_child(use_default_in_exit_handler), 7);
     assert_int_equal(in_child(use_default_in_static_destructor), 7);
@@ -470,7 +470,7 @@ static int exit_while_a_thread_uses_the_default(void)
     return 7;
 }
 
-static void exit_while_a_thread_uses_the_default_works(void **state)
+TEST_CASE(exit_while_a_thread_uses_the_default_works)
 {
     for (int i = 0; i < 10; i++) {
         assert_int_equal(in_child(exit_while_a_thread_uses_the_default), 7);
@@ -491,30 +491,8 @@ static int has_driver(void)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_forked_child_is_refused_and_harms_nothing),
-#ifndef __SANITIZE_THREAD__ /* whose own locks do not survive such a fork */
-        cmocka_unit_test(a_child_forked_amid_allocations_does_not_hang),
-        cmocka_unit_test(a_child_forked_amid_the_first_use_does_not_hang),
-#endif
-        cmocka_unit_test(a_child_that_starts_before_any_resource_works),
-        cmocka_unit_test(closed_standard_descriptors_stay_closed),
-        cmocka_unit_test(exec_with_memory_held_works),
-        cmocka_unit_test(exit_with_memory_held_works),
-        cmocka_unit_test(an_exit_handler_may_free_and_release),
-        cmocka_unit_test(exit_while_a_thread_allocates_works),
-        cmocka_unit_test(async_memory_survives_all_of_that),
-        cmocka_unit_test(a_forked_child_gets_a_default_that_refuses),
-        cmocka_unit_test(exit_with_a_default_set_works),
-        cmocka_unit_test(exit_handlers_and_destructors_may_use_the_default),
-        cmocka_unit_test(exit_while_a_thread_uses_the_default_works),
-#ifndef __SANITIZE_THREAD__
-        cmocka_unit_test(a_thread_may_outlive_main),
-#endif
-    };
-
     if (in_child(has_driver) == 77) {
         return 77;
     }
-    return cmocka_run_group_tests(tests, runtime_setup, runtime_teardown);
+    return harness_run_cases(runtime_setup, runtime_teardown);
 }

@@ -43,7 +43,7 @@ static void take_three(child_t *self, void *argument)
     child_pause(self, 'f');
 }
 
-static void driver_memory_is_a_separate_resource(void **state)
+CASE(driver_memory_is_a_separate_resource)
 {
     rmm_segment_t segment;
     rmm_record_t record;
@@ -85,7 +85,7 @@ static void refuse_what_is_none(child_t *self, void *argument)
     CHECK(give(0) == 0);
 }
 
-static void what_is_no_block_is_refused(void **state)
+CASE(what_is_no_block_is_refused)
 {
     child_run(refuse_what_is_none, NULL);
 }
@@ -99,7 +99,7 @@ static void take_twice(child_t *self, void *argument)
     CHECK(give(BASE) == MiB);
 }
 
-static void the_later_of_two_at_one_address_counts(void **state)
+CASE(the_later_of_two_at_one_address_counts)
 {
     rmm_segment_t segment;
     child_t child;
@@ -120,7 +120,7 @@ static void take_and_forget(child_t *self, void *argument)
     child_pause(self, 'r');
 }
 
-static void what_is_forgotten_is_counted_no_more(void **state)
+CASE(what_is_forgotten_is_counted_no_more)
 {
     rmm_segment_t segment;
     child_t child;
@@ -163,7 +163,7 @@ static void call_a_custom_resource(child_t *self, void *argument)
     rmm_resource_release(mr);
 }
 
-static void what_a_custom_resource_takes_is_its_own(void **state)
+CASE(what_a_custom_resource_takes_is_its_own)
 {
     child_run(call_a_custom_resource, NULL);
 }
@@ -209,7 +209,7 @@ static uint32_t live_slots(const rmm_segment_t *segment)
 }
 
 /* Also where several of them make the resource at once. */
-static void threads_lose_no_block(void **state)
+CASE(threads_lose_no_block)
 {
     rmm_segment_t segment;
     child_t child;
@@ -237,22 +237,7 @@ static void fork_and_take(child_t *self, void *argument)
     CHECK(give(BASE) == MiB);
 }
 
-static void a_forked_child_counts_nothing(void **state)
+CASE(a_forked_child_counts_nothing)
 {
     child_run(fork_and_take, NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(driver_memory_is_a_separate_resource),
-        CASE(what_is_no_block_is_refused),
-        CASE(the_later_of_two_at_one_address_counts),
-        CASE(what_is_forgotten_is_counted_no_more),
-        CASE(what_a_custom_resource_takes_is_its_own),
-        CASE(threads_lose_no_block),
-        CASE(a_forked_child_counts_nothing),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,7 +39,7 @@ static void count_three_and_wait(child_t *self, void *argument)
     child_pause(self, 'r');
 }
 
-static void another_process_reads_its_identity(void **state)
+CASE(another_process_reads_its_identity)
 {
     rmm_segment_t segment;
     rmm_record_t record;
@@ -70,7 +70,7 @@ static void another_process_reads_its_identity(void **state)
     end_and_close(&child, &segment);
 }
 
-static void figures_are_those_that_were_counted(void **state)
+CASE(figures_are_those_that_were_counted)
 {
     rmm_segment_t segment;
     rmm_record_t record;
@@ -122,7 +122,7 @@ static void use_a_resource(child_t *self, void *argument)
     child_pause(self, 'f');
 }
 
-static void using_a_resource_is_enough_to_be_seen(void **state)
+CASE(using_a_resource_is_enough_to_be_seen)
 {
     rmm_segment_t segment;
     rmm_record_t record;
@@ -156,7 +156,7 @@ static void begin_with_host_memory(child_t *self, void *argument)
     child_pause(self, 'c');
 }
 
-static void host_memory_is_a_location_and_the_driver_may_be_opened_later(void **state)
+CASE(host_memory_is_a_location_and_the_driver_may_be_opened_later)
 {
     rmm_segment_t segment;
     rmm_record_t record;
@@ -210,7 +210,7 @@ static void fill_the_slot_table(child_t *self, void *argument)
     }
 }
 
-static void a_full_slot_table_loses_names_but_no_figures(void **state)
+CASE(a_full_slot_table_loses_names_but_no_figures)
 {
     rmm_segment_t segment;
     rmm_record_t record;
@@ -303,7 +303,7 @@ static bool place_reset_is_pending(rmm_segment_t *segment, rmm_control_t *contro
     return rmm_record_location(&record)->peak_reset_seen != request.peak_reset;
 }
 
-static void a_peak_is_reset_at_the_next_allocation(void **state)
+CASE(a_peak_is_reset_at_the_next_allocation)
 {
     rmm_segment_t segment;
     rmm_control_t control;
@@ -360,12 +360,12 @@ static void check_slot_reset(void *exclusive)
     rmm_segment_close(&segment);
 }
 
-static void a_slots_peak_is_its_own(void **state)
+CASE(a_slots_peak_is_its_own)
 {
     check_slot_reset(NULL);
 }
 
-static void an_exclusive_slot_obeys_too(void **state)
+CASE(an_exclusive_slot_obeys_too)
 {
     check_slot_reset(&runtime);
 }
@@ -393,8 +393,7 @@ static void read_own_peak(child_t *self, void *argument)
     CHECK(stats.current_count == 0 && stats.total_count == 1);
 }
 
-static void
-a_pending_request_shows_the_current_value_and_binds_no_successor(void **state)
+CASE(a_pending_request_shows_the_current_value_and_binds_no_successor)
 {
     rmm_segment_t segment;
     rmm_control_t control;
@@ -436,7 +435,7 @@ static void put_where_others_write(child_t *self, void *argument)
     child_say(self, 'r');
 }
 
-static void what_finds_its_record_in_use_is_counted(void **state)
+CASE(what_finds_its_record_in_use_is_counted)
 {
     child_t child;
 
@@ -503,7 +502,7 @@ static void run_contenders(child_t *self, void *argument)
 }
 
 /* Alone they hold at most 800 bytes together; then all hold 1000 at one moment. */
-static void eight_threads_leave_exact_figures_and_the_exact_peak(void **state)
+CASE(eight_threads_leave_exact_figures_and_the_exact_peak)
 {
     const uint64_t count = THREADS * (ROUNDS + TOGETHER);
     const uint64_t bytes = THREADS * (ROUNDS * 100u + TOGETHER * 1000u);
@@ -558,7 +557,7 @@ static void run_contenders_under_resets(child_t *self, void *argument)
     count_alloc(&contenders.accounting, 50);
 }
 
-static void resets_amid_allocations_never_leave_a_wrong_mark(void **state)
+CASE(resets_amid_allocations_never_leave_a_wrong_mark)
 {
     rmm_segment_t segment;
     rmm_control_t control;
@@ -630,7 +629,7 @@ assert_group_agrees(const rmm_segment_t *segment, const rmm_record_t *record)
     assert_int_equal(padding, 192 * count);
 }
 
-static void a_reader_sees_only_groups_that_agree(void **state)
+CASE(a_reader_sees_only_groups_that_agree)
 {
     rmm_segment_t segment;
     rmm_record_t record;
@@ -649,25 +648,4 @@ static void a_reader_sees_only_groups_that_agree(void **state)
     assert_true(agreed > 0);
     child_kill(&child);
     rmm_segment_close(&segment);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(another_process_reads_its_identity),
-        CASE(figures_are_those_that_were_counted),
-        CASE(using_a_resource_is_enough_to_be_seen),
-        CASE(host_memory_is_a_location_and_the_driver_may_be_opened_later),
-        CASE(a_full_slot_table_loses_names_but_no_figures),
-        CASE(a_peak_is_reset_at_the_next_allocation),
-        CASE(a_slots_peak_is_its_own),
-        CASE(an_exclusive_slot_obeys_too),
-        CASE(a_pending_request_shows_the_current_value_and_binds_no_successor),
-        CASE(eight_threads_leave_exact_figures_and_the_exact_peak),
-        CASE(what_finds_its_record_in_use_is_counted),
-        CASE(resets_amid_allocations_never_leave_a_wrong_mark),
-        CASE(a_reader_sees_only_groups_that_agree),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,7 +48,7 @@ static void assert_warned_once(const char *part, const char *other_part)
     }
 }
 
-static void switched_off_it_keeps_accounts_and_says_nothing(void **state)
+CASE(switched_off_it_keeps_accounts_and_says_nothing)
 {
     setenv("RMM_PUBLISH", "0", 1);
     child_run(count_in_private, NULL);
@@ -57,7 +57,7 @@ static void switched_off_it_keeps_accounts_and_says_nothing(void **state)
     assert_string_equal(logged(), "");
 }
 
-static void an_odd_request_is_one_warning_and_publishes(void **state)
+CASE(an_odd_request_is_one_warning_and_publishes)
 {
     setenv("RMM_PUBLISH", "banana", 1);
     child_run(count_in_private, NULL);
@@ -66,7 +66,7 @@ static void an_odd_request_is_one_warning_and_publishes(void **state)
     assert_int_equal(runtime_count(&runtime, RMM_FILE_SEGMENT, NULL), 1);
 }
 
-static void a_runtime_directory_that_is_a_file_is_one_warning(void **state)
+CASE(a_runtime_directory_that_is_a_file_is_one_warning)
 {
     setenv("RMM_RUNTIME_DIR", "/dev/null", 1);
     child_run(count_in_private, NULL);
@@ -83,7 +83,7 @@ static void publish_on_a_small_tmpfs(child_t *self, void *argument)
     CHECK(entries_in(path) == 0);
 }
 
-static void on_a_full_disk_nothing_fails_and_nothing_is_left(void **state)
+CASE(on_a_full_disk_nothing_fails_and_nothing_is_left)
 {
     const char *path;
 
@@ -141,7 +141,7 @@ static void report_on_a_small_tmpfs(child_t *self, void *argument)
     rmm_resource_release(cuda);
 }
 
-static void a_report_leaves_room_for_programs_that_start(void **state)
+CASE(a_report_leaves_room_for_programs_that_start)
 {
     tmpfs_or_skip();
     child_run(report_on_a_small_tmpfs, (void *)(uintptr_t)use_small_dir(&runtime));
@@ -155,7 +155,7 @@ static void publish_on_a_read_only_mount(child_t *self, void *argument)
     count_in_private(self, argument);
 }
 
-static void an_unwritable_runtime_directory_is_one_warning(void **state)
+CASE(an_unwritable_runtime_directory_is_one_warning)
 {
     const char *path;
 
@@ -179,7 +179,7 @@ static void publish_with_small_files(child_t *self, void *argument)
     count_in_private(self, argument);
 }
 
-static void a_limit_on_the_size_of_files_is_one_warning(void **state)
+CASE(a_limit_on_the_size_of_files_is_one_warning)
 {
     child_run(publish_with_small_files, NULL);
     assert_warned_once("File too large", "RMM_RUNTIME_DIR");
@@ -196,7 +196,7 @@ static void publish_and_exit_without_files(child_t *self, void *argument)
     exit(0); /* the harness would skip the exit handlers */
 }
 
-static void a_limit_that_comes_later_does_not_end_the_program(void **state)
+CASE(a_limit_that_comes_later_does_not_end_the_program)
 {
     child_run(publish_and_exit_without_files, NULL);
     assert_int_equal(runtime_count(&runtime, RMM_FILE_SEGMENT, NULL), 1);
@@ -263,31 +263,13 @@ static void sweep_faults(child_fn body, int least_faults)
     assert_true(nth > least_faults);
 }
 
-static void any_failure_while_publishing_leaves_accounting_that_works(void **state)
+CASE(any_failure_while_publishing_leaves_accounting_that_works)
 {
     sweep_faults(
         open_under_a_fault, 18); /* open, map, name two files; space of pages */
 }
 
-static void any_failure_of_a_side_file_is_one_status(void **state)
+CASE(any_failure_of_a_side_file_is_one_status)
 {
     sweep_faults(publish_under_a_fault, 4);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(switched_off_it_keeps_accounts_and_says_nothing),
-        CASE(an_odd_request_is_one_warning_and_publishes),
-        CASE(a_runtime_directory_that_is_a_file_is_one_warning),
-        CASE(on_a_full_disk_nothing_fails_and_nothing_is_left),
-        CASE(a_report_leaves_room_for_programs_that_start),
-        CASE(an_unwritable_runtime_directory_is_one_warning),
-        CASE(a_limit_on_the_size_of_files_is_one_warning),
-        CASE(a_limit_that_comes_later_does_not_end_the_program),
-        CASE(any_failure_while_publishing_leaves_accounting_that_works),
-        CASE(any_failure_of_a_side_file_is_one_status),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -70,8 +70,7 @@ static void check_last_figures(const rmm_segment_t *segment)
     }
 }
 
-static void
-a_writer_killed_at_any_moment_leaves_a_dead_and_readable_segment(void **state)
+CASE(a_writer_killed_at_any_moment_leaves_a_dead_and_readable_segment)
 {
     const unsigned seed = 20240607;
 
@@ -103,7 +102,7 @@ static void die_inside_a_section(child_t *self, void *argument)
     raise(SIGKILL);
 }
 
-static void killed_inside_a_section_it_is_torn(void **state)
+CASE(killed_inside_a_section_it_is_torn)
 {
     rmm_segment_t segment;
     rmm_record_t record;
@@ -123,7 +122,7 @@ static void killed_inside_a_section_it_is_torn(void **state)
     rmm_segment_close(&segment);
 }
 
-static void the_next_program_marks_what_the_last_one_left(void **state)
+CASE(the_next_program_marks_what_the_last_one_left)
 {
     struct stat status;
     char name[RMM_SEGMENT_NAME_BYTES];
@@ -151,7 +150,7 @@ static void the_next_program_marks_what_the_last_one_left(void **state)
 
 /* --- forms -------------------------------------------------------------------------- */
 
-static void two_processes_are_two_segments(void **state)
+CASE(two_processes_are_two_segments)
 {
     char reason[RMM_SEGMENT_REASON_BYTES];
     child_t children[2];
@@ -212,7 +211,7 @@ static void fork_while_publishing(child_t *self, void *argument)
     child_hear(self);
 }
 
-static void a_forked_child_neither_crashes_nor_counts_nor_keeps_it_alive(void **state)
+CASE(a_forked_child_neither_crashes_nor_counts_nor_keeps_it_alive)
 {
     rmm_segment_t segment;
     char words[2];
@@ -253,7 +252,7 @@ static void fork_first(child_t *self, void *argument)
     CHECK(waitpid(pid, NULL, 0) == pid);
 }
 
-static void a_child_forked_before_any_segment_makes_its_own(void **state)
+CASE(a_child_forked_before_any_segment_makes_its_own)
 {
     rmm_segment_t segment;
     child_t child;
@@ -288,7 +287,7 @@ static bool dies_soon(const rmm_segment_t *segment)
     return !rmm_segment_is_live(segment);
 }
 
-static void another_program_in_the_same_process_does_not_keep_it_alive(void **state)
+CASE(another_program_in_the_same_process_does_not_keep_it_alive)
 {
     rmm_segment_t segment;
     child_t child;
@@ -314,7 +313,7 @@ static void publish_and_spawn(child_t *self, void *argument)
     raise(SIGKILL);
 }
 
-static void a_spawned_program_does_not_keep_it_alive(void **state)
+CASE(a_spawned_program_does_not_keep_it_alive)
 {
     pid_t *pid = mmap(
         NULL, sizeof(*pid), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -366,7 +365,7 @@ static void publish_amid_forks(child_t *self, void *argument)
     raise(SIGKILL);
 }
 
-static void no_child_forked_meanwhile_inherits_the_lock(void **state)
+CASE(no_child_forked_meanwhile_inherits_the_lock)
 {
     for (int i = 0; i < 20; i++) {
         rmm_segment_t segment;
@@ -429,7 +428,7 @@ static int look_at_all(void)
     return count;
 }
 
-static void readers_never_see_one_half_made(void **state)
+CASE(readers_never_see_one_half_made)
 {
     child_t child;
 
@@ -464,7 +463,7 @@ static void make_a_side_file(child_t *self, void *argument)
     child_pause(self, 'r');
 }
 
-static void a_side_file_lies_beside_its_segment(void **state)
+CASE(a_side_file_lies_beside_its_segment)
 {
     char name[RMM_SEGMENT_NAME_BYTES + 8];
     char text[5] = "";
@@ -480,23 +479,4 @@ static void a_side_file_lies_beside_its_segment(void **state)
     assert_string_equal(text, "here");
     close(fd);
     end_and_close(&child, &segment);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(a_writer_killed_at_any_moment_leaves_a_dead_and_readable_segment),
-        CASE(killed_inside_a_section_it_is_torn),
-        CASE(the_next_program_marks_what_the_last_one_left),
-        CASE(two_processes_are_two_segments),
-        CASE(a_forked_child_neither_crashes_nor_counts_nor_keeps_it_alive),
-        CASE(a_child_forked_before_any_segment_makes_its_own),
-        CASE(another_program_in_the_same_process_does_not_keep_it_alive),
-        CASE(a_spawned_program_does_not_keep_it_alive),
-        CASE(no_child_forked_meanwhile_inherits_the_lock),
-        CASE(readers_never_see_one_half_made),
-        CASE(a_side_file_lies_beside_its_segment),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

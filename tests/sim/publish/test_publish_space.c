@@ -58,7 +58,7 @@ static uint64_t bytes_of_files(void)
     return bytes;
 }
 
-static void a_program_with_one_pool_takes_64_kib_at_most(void **state)
+CASE(a_program_with_one_pool_takes_64_kib_at_most)
 {
     rmm_segment_t segment;
     child_t child;
@@ -122,7 +122,7 @@ static void check_last_state(void)
     rmm_segment_close(&segment);
 }
 
-static void an_ended_program_leaves_8_kib_with_all_that_was_shown(void **state)
+CASE(an_ended_program_leaves_8_kib_with_all_that_was_shown)
 {
     child_run(use_a_pool_and_exit, NULL);
     assert_true(bytes_of_files() <= ENDED_BYTES);
@@ -130,7 +130,7 @@ static void an_ended_program_leaves_8_kib_with_all_that_was_shown(void **state)
     check_last_state();
 }
 
-static void a_killed_program_is_made_small_by_a_sweep(void **state)
+CASE(a_killed_program_is_made_small_by_a_sweep)
 {
     child_t child;
 
@@ -181,7 +181,7 @@ static void run_many_on_a_small_disk(child_t *self, void *argument)
     CHECK(segments_in(path) >= SHORT_IN_1_MIB);
 }
 
-static void all_of_many_short_programs_are_published(void **state)
+CASE(all_of_many_short_programs_are_published)
 {
     tmpfs_or_skip();
     (void)use_small_dir(&runtime);
@@ -314,7 +314,7 @@ static void check_what_is_shown(const rmm_segment_t *segment)
     assert_true(read + cursor.lost >= MESSAGES);
 }
 
-static void a_disk_that_fills_up_later_costs_names_and_no_figures(void **state)
+CASE(a_disk_that_fills_up_later_costs_names_and_no_figures)
 {
     char reason[RMM_SEGMENT_REASON_BYTES], name[RMM_SEGMENT_NAME_BYTES];
     rmm_segment_t segment;
@@ -365,7 +365,7 @@ static void use_an_old_kernel(child_t *self, void *argument)
     child_pause(self, 'r');
 }
 
-static void an_old_kernel_gives_all_its_space_at_the_start(void **state)
+CASE(an_old_kernel_gives_all_its_space_at_the_start)
 {
     rmm_segment_t segment;
     struct stat status;
@@ -407,7 +407,7 @@ static void log_from_many_threads(child_t *self, void *argument)
     child_pause(self, 'r');
 }
 
-static void threads_that_need_the_same_page_all_find_it(void **state)
+CASE(threads_that_need_the_same_page_all_find_it)
 {
     for (int i = 0; i < 20; i++) {
         rmm_ring_cursor_t cursor = {0};
@@ -423,19 +423,4 @@ static void threads_that_need_the_same_page_all_find_it(void **state)
         end_and_close(&child, &segment);
         runtime_empty(&runtime);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(a_program_with_one_pool_takes_64_kib_at_most),
-        CASE(an_ended_program_leaves_8_kib_with_all_that_was_shown),
-        CASE(a_killed_program_is_made_small_by_a_sweep),
-        CASE(all_of_many_short_programs_are_published),
-        CASE(a_disk_that_fills_up_later_costs_names_and_no_figures),
-        CASE(an_old_kernel_gives_all_its_space_at_the_start),
-        CASE(threads_that_need_the_same_page_all_find_it),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -71,7 +71,7 @@ static uint64_t live_count_of(const rmm_segment_t *segment)
     return rmm_live_count(total, freed);
 }
 
-static void sums_over_stripes_never_exceed_what_was_true(void **state)
+CASE(sums_over_stripes_never_exceed_what_was_true)
 {
     rmm_segment_t segment;
     child_t child;
@@ -124,7 +124,7 @@ static void use_both_ways(child_t *self, void *argument)
     CHECK(rmm__accounting_free_bytes(&accounting) == 5000 + 512 - 1024);
 }
 
-static void a_slot_goes_from_plain_stores_to_stripes(void **state)
+CASE(a_slot_goes_from_plain_stores_to_stripes)
 {
     rmm_segment_t segment;
 
@@ -152,7 +152,7 @@ static void *note_stripe(void *argument)
 }
 
 /* How many depends on where the stacks are. */
-static void threads_find_stripes_of_their_own(void **state)
+CASE(threads_find_stripes_of_their_own)
 {
     pthread_barrier_t all_live;
     pthread_t threads[16];
@@ -175,15 +175,4 @@ static void threads_find_stripes_of_their_own(void **state)
     pthread_barrier_destroy(&all_live);
     print_message("16 threads on %d stripes\n", count);
     assert_true(count > 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(sums_over_stripes_never_exceed_what_was_true),
-        CASE(a_slot_goes_from_plain_stores_to_stripes),
-        CASE(threads_find_stripes_of_their_own),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,6 +29,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+#define CASE(name) TEST_CASE_WITH(name, set_up, tear_down)
+
 static rmm_status_t try_take(rmm_resource_t *mr, size_t bytes, void **ptr_out)
 {
     return rmm_resource_alloc(mr, bytes, 0, NULL, ptr_out);
@@ -46,7 +48,7 @@ static rmm_resource_t *caching_pool(size_t bytes)
 
 /* --- growth -------------------------------------------------------------------------- */
 
-static void trims_another_pool_before_it_refuses_growth(void **state)
+CASE(trims_another_pool_before_it_refuses_growth)
 {
     rmm_resource_t *idle = caching_pool(8 * MIB);
     rmm_resource_t *busy = make_pool(0, 0);
@@ -67,7 +69,7 @@ static void trims_another_pool_before_it_refuses_growth(void **state)
     rmm_resource_release(idle);
 }
 
-static void a_range_gives_up_its_holes_for_one_large_block(void **state)
+CASE(a_range_gives_up_its_holes_for_one_large_block)
 {
     rmm_resource_t *pool = make_virtual_pool(0, 0);
     void *blocks[8];
@@ -88,7 +90,7 @@ static void a_range_gives_up_its_holes_for_one_large_block(void **state)
     rmm_resource_release(pool);
 }
 
-static void a_pool_stops_growing_at_the_limit_of_its_upstream(void **state)
+CASE(a_pool_stops_growing_at_the_limit_of_its_upstream)
 {
     rmm_resource_t *pool = make_pool(0, 0);
     void *ptr = take(pool, MIB, NULL);
@@ -102,7 +104,7 @@ static void a_pool_stops_growing_at_the_limit_of_its_upstream(void **state)
     rmm_resource_release(pool);
 }
 
-static void no_pool_begins_with_more_than_the_limit(void **state)
+CASE(no_pool_begins_with_more_than_the_limit)
 {
     rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
     rmm_resource_t *cuda = make_cuda();
@@ -132,7 +134,7 @@ static void nested_dealloc(void *ptr, size_t bytes, rmm_stream_t stream, void *p
     rmm_resource_dealloc(payload, ptr, bytes, 0, stream);
 }
 
-static void counts_memory_of_another_resource_once(void **state)
+CASE(counts_memory_of_another_resource_once)
 {
     rmm_callback_options_t options = RMM_CALLBACK_OPTIONS_INIT;
     rmm_resource_t *cuda = make_cuda();
@@ -173,7 +175,7 @@ static void *grow_and_trim(void *arg)
     return NULL;
 }
 
-static void pools_of_many_threads_stay_below_the_limit(void **state)
+CASE(pools_of_many_threads_stay_below_the_limit)
 {
     pthread_t threads[THREADS];
     grower_t growers[THREADS];
@@ -212,7 +214,7 @@ static void *take_and_give(void *arg)
 }
 
 /* Two that find room at the same moment both promise growth, and one of them withdraws it. */
-static void threads_that_reach_the_limit_together_leave_no_reservation(void **state)
+CASE(threads_that_reach_the_limit_together_leave_no_reservation)
 {
     pthread_t threads[THREADS];
     rmm_resource_t *cuda = make_cuda();
@@ -230,7 +232,7 @@ static void threads_that_reach_the_limit_together_leave_no_reservation(void **st
 
 /* --- trims --------------------------------------------------------------------------- */
 
-static void trims_an_idle_pool_when_another_allocates(void **state)
+CASE(trims_an_idle_pool_when_another_allocates)
 {
     rmm_resource_t *idle = caching_pool(8 * MIB);
     rmm_resource_t *busy = make_pool(0, 0);
@@ -247,7 +249,7 @@ static void trims_an_idle_pool_when_another_allocates(void **state)
     rmm_resource_release(idle);
 }
 
-static void keeps_what_a_trim_leaves(void **state)
+CASE(keeps_what_a_trim_leaves)
 {
     rmm_resource_t *first = caching_pool(8 * MIB);
     rmm_resource_t *second = caching_pool(8 * MIB);
@@ -261,7 +263,7 @@ static void keeps_what_a_trim_leaves(void **state)
     rmm_resource_release(first);
 }
 
-static void does_nothing_for_a_trim_that_was_withdrawn(void **state)
+CASE(does_nothing_for_a_trim_that_was_withdrawn)
 {
     rmm_resource_t *pool = caching_pool(8 * MIB);
     uint64_t reserved = stats_of(pool).reserved_bytes;
@@ -274,7 +276,7 @@ static void does_nothing_for_a_trim_that_was_withdrawn(void **state)
     rmm_resource_release(pool);
 }
 
-static void survives_requests_about_what_is_not_there(void **state)
+CASE(survives_requests_about_what_is_not_there)
 {
     rmm_resource_t *pool = caching_pool(MIB);
     const uint32_t of[] = {
@@ -290,7 +292,7 @@ static void survives_requests_about_what_is_not_there(void **state)
 }
 
 /* What a limit trims before it refuses: the resources in use, though one of them ends. */
-static void finds_each_resource_in_use_once(void **state)
+CASE(finds_each_resource_in_use_once)
 {
     enum { POOLS = 4, UNUSED = 1, ENDS = 2 };
     rmm_resource_t *pools[POOLS];
@@ -323,7 +325,7 @@ static void finds_each_resource_in_use_once(void **state)
     }
 }
 
-static void a_trim_leaves_a_capture_whole(void **state)
+CASE(a_trim_leaves_a_capture_whole)
 {
     rmm_resource_t *pool = caching_pool(8 * MIB);
     rmm_stream_t stream = make_stream(0);
@@ -350,7 +352,7 @@ static void on_line(rmm_log_level_t level, const char *message, void *arg)
     lines_told += strstr(message, " is reached: ") != NULL;
 }
 
-static void tells_once_in_an_episode(void **state)
+CASE(tells_once_in_an_episode)
 {
     rmm_resource_t *pool = make_pool(0, 0);
     void *ptrs[8], *more;
@@ -400,7 +402,7 @@ static int use_host_memory(void)
 }
 
 /* The page is its parent's: the child has none. */
-static void a_forked_child_has_no_limit(void **state)
+CASE(a_forked_child_has_no_limit)
 {
     rmm_resource_t *host;
     void *ptr;
@@ -415,24 +417,5 @@ static void a_forked_child_has_no_limit(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-        CASE(trims_another_pool_before_it_refuses_growth),
-        CASE(a_range_gives_up_its_holes_for_one_large_block),
-        CASE(a_pool_stops_growing_at_the_limit_of_its_upstream),
-        CASE(no_pool_begins_with_more_than_the_limit),
-        CASE(counts_memory_of_another_resource_once),
-        CASE(pools_of_many_threads_stay_below_the_limit),
-        CASE(threads_that_reach_the_limit_together_leave_no_reservation),
-        CASE(trims_an_idle_pool_when_another_allocates),
-        CASE(keeps_what_a_trim_leaves),
-        CASE(does_nothing_for_a_trim_that_was_withdrawn),
-        CASE(survives_requests_about_what_is_not_there),
-        CASE(finds_each_resource_in_use_once),
-        CASE(a_trim_leaves_a_capture_whole),
-        CASE(tells_once_in_an_episode),
-        CASE(a_forked_child_has_no_limit),
-    };
-
-    return cmocka_run_group_tests(tests, runtime_setup, runtime_teardown);
+    return harness_run_cases(runtime_setup, runtime_teardown);
 }
