@@ -17,34 +17,22 @@ static void check(rmm_resource_t *mr)
     }
 }
 
-static void threads_on_streams_of_their_own(void **state)
+TEST_CASE(threads_on_streams_of_their_own)
 {
     run_workers(make_arena(64 * MIB), false, check);
 }
 
-static void threads_on_one_stream(void **state)
+TEST_CASE(threads_on_one_stream)
 {
     run_workers(make_arena(64 * MIB), true, check);
 }
 
-static void threads_short_of_memory(void **state)
+TEST_CASE(threads_short_of_memory)
 {
     run_workers(make_arena(SHORT_OF_MEMORY), false, check);
 }
 
-static void another_thread_frees_what_this_one_allocates(void **state)
+TEST_CASE(another_thread_frees_what_this_one_allocates)
 {
     hand_over(make_arena(2 * MIB));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(threads_on_streams_of_their_own),
-        cmocka_unit_test(threads_on_one_stream),
-        cmocka_unit_test(threads_short_of_memory),
-        cmocka_unit_test(another_thread_frees_what_this_one_allocates),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

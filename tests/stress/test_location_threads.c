@@ -138,22 +138,17 @@ static void run(int resources)
     assert_int_equal(rmm_sim_violations(), 0);
 }
 
-static void counts_everything_of_one_pool_used_by_many_threads(void **state)
+TEST_CASE(counts_everything_of_one_pool_used_by_many_threads)
 {
     run(1);
 }
 
-static void counts_everything_of_several_pools(void **state)
+TEST_CASE(counts_everything_of_several_pools)
 {
     run(WORKERS);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(counts_everything_of_one_pool_used_by_many_threads),
-        cmocka_unit_test(counts_everything_of_several_pools),
-    };
-
-    return cmocka_run_group_tests(tests, request_from_here, NULL);
+    return harness_run_cases(request_from_here, NULL);
 }

@@ -336,34 +336,22 @@ static rmm_resource_t *a_fixed(void)
     return mr;
 }
 
-static void a_pool_refuses_what_one_lock_would_refuse(void **state)
+TEST_CASE(a_pool_refuses_what_one_lock_would_refuse)
 {
     refuse_as_one_lock_would(a_pool, MAXIMUM, false);
 }
 
-static void a_growing_pool_refuses_what_one_lock_would_refuse(void **state)
+TEST_CASE(a_growing_pool_refuses_what_one_lock_would_refuse)
 {
     refuse_as_one_lock_would(a_growing_pool, MAXIMUM, false);
 }
 
-static void a_virtual_pool_refuses_what_one_lock_would_refuse(void **state)
+TEST_CASE(a_virtual_pool_refuses_what_one_lock_would_refuse)
 {
     refuse_as_one_lock_would(a_virtual_pool, VIRTUAL_MAXIMUM, false);
 }
 
-static void blocks_of_one_size_are_refused_only_when_all_are_out(void **state)
+TEST_CASE(blocks_of_one_size_are_refused_only_when_all_are_out)
 {
     refuse_as_one_lock_would(a_fixed, MAXIMUM, true);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_pool_refuses_what_one_lock_would_refuse),
-        cmocka_unit_test(a_growing_pool_refuses_what_one_lock_would_refuse),
-        cmocka_unit_test(a_virtual_pool_refuses_what_one_lock_would_refuse),
-        cmocka_unit_test(blocks_of_one_size_are_refused_only_when_all_are_out),
-    };
-
-    return cmocka_run_group_tests_name("pool_refusals", tests, NULL, NULL);
 }

@@ -21,22 +21,22 @@ static void check(rmm_resource_t *mr)
     assert_null(wrong);
 }
 
-static void threads_on_streams_of_their_own(void **state)
+TEST_CASE(threads_on_streams_of_their_own)
 {
     run_workers(make_pool(0, 0), false, check);
 }
 
-static void threads_on_one_stream(void **state)
+TEST_CASE(threads_on_one_stream)
 {
     run_workers(make_pool(0, 0), true, check);
 }
 
-static void threads_short_of_memory(void **state)
+TEST_CASE(threads_short_of_memory)
 {
     run_workers(make_pool(0, SHORT_OF_MEMORY), false, check);
 }
 
-static void threads_on_a_virtual_pool_short_of_memory(void **state)
+TEST_CASE(threads_on_a_virtual_pool_short_of_memory)
 {
     run_workers(make_virtual_pool(0, SHORT_OF_MEMORY), false, check);
 }
@@ -56,7 +56,7 @@ static void *trim_again_and_again(void *argument)
     return NULL;
 }
 
-static void threads_on_a_virtual_pool_that_is_trimmed_all_the_time(void **state)
+TEST_CASE(threads_on_a_virtual_pool_that_is_trimmed_all_the_time)
 {
     trimmer_t trimmer = {.pool = make_virtual_pool(0, 0)};
     pthread_t thread;
@@ -68,21 +68,7 @@ static void threads_on_a_virtual_pool_that_is_trimmed_all_the_time(void **state)
     rmm_resource_release(trimmer.pool);
 }
 
-static void another_thread_frees_what_this_one_allocates(void **state)
+TEST_CASE(another_thread_frees_what_this_one_allocates)
 {
     hand_over(make_pool(0, 0));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(threads_on_streams_of_their_own),
-        cmocka_unit_test(threads_on_one_stream),
-        cmocka_unit_test(threads_short_of_memory),
-        cmocka_unit_test(threads_on_a_virtual_pool_short_of_memory),
-        cmocka_unit_test(threads_on_a_virtual_pool_that_is_trimmed_all_the_time),
-        cmocka_unit_test(another_thread_frees_what_this_one_allocates),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

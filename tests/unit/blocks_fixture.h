@@ -122,8 +122,7 @@ static inline int fixture_teardown(void **state)
     return 0;
 }
 
-#define CASE(name)                                                                     \
-    cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+#define CASE(name) TEST_CASE_WITH(name, fixture_setup, fixture_teardown)
 
 static inline uint64_t unit_of(const fixture_t *f, rmm_block_t block)
 {

@@ -72,7 +72,7 @@ static void model_play_rounds(model_t *model, int rounds)
     }
 }
 
-static void a_pair_allocates_and_frees_one_block(void **state)
+TEST_CASE(a_pair_allocates_and_frees_one_block)
 {
     script_t script;
     model_t model;
@@ -87,7 +87,7 @@ static void a_pair_allocates_and_frees_one_block(void **state)
     script_fini(&script);
 }
 
-static void churn_keeps_as_many_blocks_as_it_says(void **state)
+TEST_CASE(churn_keeps_as_many_blocks_as_it_says)
 {
     script_t script;
     model_t model;
@@ -103,7 +103,7 @@ static void churn_keeps_as_many_blocks_as_it_says(void **state)
     script_fini(&script);
 }
 
-static void a_mix_is_what_rmm_makes(void **state)
+TEST_CASE(a_mix_is_what_rmm_makes)
 {
     const script_mix_t mix = {
         .allocations = 20000,
@@ -125,7 +125,7 @@ static void a_mix_is_what_rmm_makes(void **state)
     script_fini(&script);
 }
 
-static void a_mix_stays_below_its_live_bytes(void **state)
+TEST_CASE(a_mix_stays_below_its_live_bytes)
 {
     const script_mix_t mix = {
         .allocations = 5000, .max_bytes = 1 << 20, .live_bytes = 64 << 20, .seed = 3};
@@ -139,7 +139,7 @@ static void a_mix_stays_below_its_live_bytes(void **state)
     script_fini(&script);
 }
 
-static void the_same_seed_gives_the_same_script(void **state)
+TEST_CASE(the_same_seed_gives_the_same_script)
 {
     script_t scripts[3];
     for (size_t i = 0; i < 3; i++) {
@@ -153,7 +153,7 @@ static void the_same_seed_gives_the_same_script(void **state)
     }
 }
 
-static void finds_the_middle_and_the_ends(void **state)
+TEST_CASE(finds_the_middle_and_the_ends)
 {
     const double odd[] = {5, 1, 3, 3, 9}, even[] = {8, 2, 4, 6}, one[] = {7};
     assert_true(sample_median(odd, 5) == 3);
@@ -164,7 +164,7 @@ static void finds_the_middle_and_the_ends(void **state)
     assert_true(sample_min(one, 1) == 7 && sample_max(one, 1) == 7);
 }
 
-static void finds_percentiles_of_single_operations(void **state)
+TEST_CASE(finds_percentiles_of_single_operations)
 {
     latencies_t latencies = {0};
     assert_true(latencies_reserve(&latencies, 1000));
@@ -181,18 +181,4 @@ static void finds_percentiles_of_single_operations(void **state)
     latencies_add(&latencies, UINT64_MAX);
     assert_int_equal(latencies_percentile(&latencies, 1), UINT32_MAX);
     latencies_fini(&latencies);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_pair_allocates_and_frees_one_block),
-        cmocka_unit_test(churn_keeps_as_many_blocks_as_it_says),
-        cmocka_unit_test(a_mix_is_what_rmm_makes),
-        cmocka_unit_test(a_mix_stays_below_its_live_bytes),
-        cmocka_unit_test(the_same_seed_gives_the_same_script),
-        cmocka_unit_test(finds_the_middle_and_the_ends),
-        cmocka_unit_test(finds_percentiles_of_single_operations),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@
 
 /* --- split and merge ----------------------------------------------------------------- */
 
-static void splits_the_front_off_a_larger_block(void **state)
+CASE(splits_the_front_off_a_larger_block)
 {
     fixture_t *f = *state;
     rmm_block_t block = take(f, 10);
@@ -21,7 +21,7 @@ static void splits_the_front_off_a_larger_block(void **state)
     assert_int_equal(rmm__blocks_total_free_units(f->blocks), RUN_UNITS - 10);
 }
 
-static void takes_a_block_of_the_exact_size_whole(void **state)
+CASE(takes_a_block_of_the_exact_size_whole)
 {
     fixture_t *f = *state;
     rmm_block_t block = take(f, RUN_UNITS);
@@ -34,7 +34,7 @@ static void takes_a_block_of_the_exact_size_whole(void **state)
     assert_int_equal(rmm__blocks_largest_free(f->blocks, f->heap), RUN_UNITS);
 }
 
-static void refuses_what_no_free_block_can_hold(void **state)
+CASE(refuses_what_no_free_block_can_hold)
 {
     fixture_t *f = *state;
 
@@ -59,17 +59,17 @@ static void assert_two_merge(fixture_t *f, uint32_t early, uint32_t late)
     assert_int_equal(merged.stamp, 2);
 }
 
-static void merges_with_the_lower_neighbour(void **state)
+CASE(merges_with_the_lower_neighbour)
 {
     assert_two_merge(*state, 0, 1);
 }
 
-static void merges_with_the_upper_neighbour(void **state)
+CASE(merges_with_the_upper_neighbour)
 {
     assert_two_merge(*state, 1, 0);
 }
 
-static void merges_with_both_neighbours(void **state)
+CASE(merges_with_both_neighbours)
 {
     fixture_t *f = *state;
 
@@ -91,7 +91,7 @@ static void merges_with_both_neighbours(void **state)
     }
 }
 
-static void does_not_merge_with_another_heap(void **state)
+CASE(does_not_merge_with_another_heap)
 {
     fixture_t *f = *state;
     rmm_block_t blocks[4];
@@ -106,7 +106,7 @@ static void does_not_merge_with_another_heap(void **state)
     assert_int_equal(block_at(f, f->first + 256).heap, f->other);
 }
 
-static void does_not_merge_over_the_border_of_runs(void **state)
+CASE(does_not_merge_over_the_border_of_runs)
 {
     fixture_t *f = *state;
     rmm_block_t low, high;
@@ -123,7 +123,7 @@ static void does_not_merge_over_the_border_of_runs(void **state)
 
 /* --- the block that was freed last --------------------------------------------------- */
 
-static void the_same_size_gets_the_same_block_again(void **state)
+CASE(the_same_size_gets_the_same_block_again)
 {
     fixture_t *f = *state;
     rmm_block_t block = take(f, 10);
@@ -142,7 +142,7 @@ static void the_same_size_gets_the_same_block_again(void **state)
     assert_int_equal(rmm__blocks_total_free_units(f->blocks), RUN_UNITS - 10);
 }
 
-static void the_same_block_again_leaves_its_neighbours_their_stamps(void **state)
+CASE(the_same_block_again_leaves_its_neighbours_their_stamps)
 {
     fixture_t *f = *state;
     rmm_block_t blocks[4];
@@ -154,7 +154,7 @@ static void the_same_block_again_leaves_its_neighbours_their_stamps(void **state
     assert_int_equal(block_at(f, f->first).stamp, 1);
 }
 
-static void the_block_freed_last_counts_as_merged(void **state)
+CASE(the_block_freed_last_counts_as_merged)
 {
     fixture_t *f = *state;
     rmm_block_t blocks[4];
@@ -177,7 +177,7 @@ static void the_block_freed_last_counts_as_merged(void **state)
     assert_int_equal(rmm__blocks_largest_free(f->blocks, f->other), RUN_UNITS);
 }
 
-static void the_block_freed_last_is_merged_for_a_larger_one(void **state)
+CASE(the_block_freed_last_is_merged_for_a_larger_one)
 {
     fixture_t *f = *state;
     rmm_block_t blocks[4];
@@ -189,7 +189,7 @@ static void the_block_freed_last_is_merged_for_a_larger_one(void **state)
     assert_int_equal(block_at(f, f->first + 300).stamp, 2);
 }
 
-static void the_block_freed_last_is_not_taken_unaligned(void **state)
+CASE(the_block_freed_last_is_not_taken_unaligned)
 {
     fixture_t *f = *state;
     rmm_block_t low = take(f, 3), block = take(f, 16);
@@ -201,7 +201,7 @@ static void the_block_freed_last_is_not_taken_unaligned(void **state)
 
 /* --- finding live blocks ------------------------------------------------------------- */
 
-static void finds_live_blocks_by_their_first_unit_only(void **state)
+CASE(finds_live_blocks_by_their_first_unit_only)
 {
     fixture_t *f = *state;
     rmm_block_t block = take(f, 8);
@@ -216,7 +216,7 @@ static void finds_live_blocks_by_their_first_unit_only(void **state)
     assert_int_equal(rmm__blocks_find(f->blocks, unit), RMM_BLOCK_NONE);
 }
 
-static void a_tag_stays_until_the_block_is_free(void **state)
+CASE(a_tag_stays_until_the_block_is_free)
 {
     fixture_t *f = *state;
     rmm_block_t block = take(f, 8), next;
@@ -231,7 +231,7 @@ static void a_tag_stays_until_the_block_is_free(void **state)
     give(f, next, f->heap, 1);
 }
 
-static void thousands_of_blocks_keep_their_handles_while_storage_moves(void **state)
+CASE(thousands_of_blocks_keep_their_handles_while_storage_moves)
 {
     enum { COUNT = 5000 };
     fixture_t *f = *state;
@@ -262,7 +262,7 @@ static void thousands_of_blocks_keep_their_handles_while_storage_moves(void **st
 
 /* --- stamps and heaps ---------------------------------------------------------------- */
 
-static void a_remainder_keeps_stamp_and_place(void **state)
+CASE(a_remainder_keeps_stamp_and_place)
 {
     fixture_t *f = *state;
     rmm_block_t blocks[4];
@@ -278,7 +278,7 @@ static void a_remainder_keeps_stamp_and_place(void **state)
     assert_int_equal(rmm__blocks_transfer(f->blocks, f->heap, f->other, 10, 1), 56);
 }
 
-static void transfer_moves_the_old_ones_and_merges_them(void **state)
+CASE(transfer_moves_the_old_ones_and_merges_them)
 {
     fixture_t *f = *state;
     const uint64_t stamps[8] = {1, 5, 2, 6, 3, 7, 4, 8};
@@ -306,7 +306,7 @@ static void transfer_moves_the_old_ones_and_merges_them(void **state)
     assert_int_equal(rmm__blocks_transfer(f->blocks, f->heap, f->other, 2, 9), 0);
 }
 
-static void a_merge_takes_the_later_stamp_and_place(void **state)
+CASE(a_merge_takes_the_later_stamp_and_place)
 {
     fixture_t *f = *state;
     rmm_block_t blocks[8];
@@ -321,7 +321,7 @@ static void a_merge_takes_the_later_stamp_and_place(void **state)
     assert_int_equal(block_at(f, f->first + 3 * 128).heap, f->other);
 }
 
-static void a_run_with_an_old_stamp_takes_its_place_in_age(void **state)
+CASE(a_run_with_an_old_stamp_takes_its_place_in_age)
 {
     fixture_t *f = *state;
 
@@ -331,7 +331,7 @@ static void a_run_with_an_old_stamp_takes_its_place_in_age(void **state)
     assert_int_equal(rmm__blocks_transfer(f->blocks, f->heap, f->other, 49, 0), 64);
 }
 
-static void largest_free_is_exact_after_every_change(void **state)
+CASE(largest_free_is_exact_after_every_change)
 {
     fixture_t *f = *state;
     rmm_block_t a = take(f, 100), b, c, d;
@@ -353,7 +353,7 @@ static void largest_free_is_exact_after_every_change(void **state)
     assert_int_equal(rmm__blocks_largest_free(f->blocks, f->heap), RUN_UNITS);
 }
 
-static void destroyed_heaps_are_used_again(void **state)
+CASE(destroyed_heaps_are_used_again)
 {
     fixture_t *f = *state;
     rmm_heap_t heaps[3000], again = 0;
@@ -376,7 +376,7 @@ static void destroyed_heaps_are_used_again(void **state)
     assert_int_equal(again, heaps[2999] + 1);
 }
 
-static void every_heap_may_hold_one_block_without_storage(void **state)
+CASE(every_heap_may_hold_one_block_without_storage)
 {
     enum { HEAPS = 500 };
     fixture_t *f = *state;
@@ -400,7 +400,7 @@ static void every_heap_may_hold_one_block_without_storage(void **state)
 
 /* --- alignment ----------------------------------------------------------------------- */
 
-static void alignment_leaves_the_pad_free(void **state)
+CASE(alignment_leaves_the_pad_free)
 {
     fixture_t *f = *state;
     rmm_block_t low = take(f, 3);
@@ -414,7 +414,7 @@ static void alignment_leaves_the_pad_free(void **state)
     assert_int_equal(blocks_free_count(f->blocks, f->heap), 1);
 }
 
-static void alignment_of_2_mib_holds_for_addresses(void **state)
+CASE(alignment_of_2_mib_holds_for_addresses)
 {
     enum { TWO_MIB = 8192 };
     fixture_t *f = *state;
@@ -427,7 +427,7 @@ static void alignment_of_2_mib_holds_for_addresses(void **state)
     assert_int_equal(blocks_free_count(f->blocks, f->other), 2);
 }
 
-static void alignment_finds_the_only_block_that_fits(void **state)
+CASE(alignment_finds_the_only_block_that_fits)
 {
     fixture_t *f = *state;
 
@@ -443,7 +443,7 @@ static void alignment_finds_the_only_block_that_fits(void **state)
 
 /* --- runs and walks ------------------------------------------------------------------ */
 
-static void units_of_any_address_can_be_used(void **state)
+CASE(units_of_any_address_can_be_used)
 {
     fixture_t *f = *state;
     const uint64_t last = UINT64_MAX / RMM_BLOCKS_UNIT;
@@ -471,7 +471,7 @@ static bool count_one(void *context, const rmm_block_info_t *info)
     return --*left > 0;
 }
 
-static void a_walk_stops_when_its_visitor_returns_false(void **state)
+CASE(a_walk_stops_when_its_visitor_returns_false)
 {
     fixture_t *f = *state;
     rmm_block_t blocks[4];
@@ -482,7 +482,7 @@ static void a_walk_stops_when_its_visitor_returns_false(void **state)
     assert_int_equal(left, 0);
 }
 
-static void the_free_block_around_a_unit_is_found(void **state)
+CASE(the_free_block_around_a_unit_is_found)
 {
     fixture_t *f = *state;
     rmm_block_t blocks[4];
@@ -506,40 +506,4 @@ static void the_free_block_around_a_unit_is_found(void **state)
         assert_int_equal(unit, f->first + 256);
         assert_int_equal(units, 512);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(splits_the_front_off_a_larger_block),
-        CASE(takes_a_block_of_the_exact_size_whole),
-        CASE(refuses_what_no_free_block_can_hold),
-        CASE(merges_with_the_lower_neighbour),
-        CASE(merges_with_the_upper_neighbour),
-        CASE(merges_with_both_neighbours),
-        CASE(does_not_merge_with_another_heap),
-        CASE(does_not_merge_over_the_border_of_runs),
-        CASE(the_same_size_gets_the_same_block_again),
-        CASE(the_same_block_again_leaves_its_neighbours_their_stamps),
-        CASE(the_block_freed_last_counts_as_merged),
-        CASE(the_block_freed_last_is_merged_for_a_larger_one),
-        CASE(the_block_freed_last_is_not_taken_unaligned),
-        CASE(finds_live_blocks_by_their_first_unit_only),
-        CASE(a_tag_stays_until_the_block_is_free),
-        CASE(thousands_of_blocks_keep_their_handles_while_storage_moves),
-        CASE(a_remainder_keeps_stamp_and_place),
-        CASE(transfer_moves_the_old_ones_and_merges_them),
-        CASE(a_merge_takes_the_later_stamp_and_place),
-        CASE(a_run_with_an_old_stamp_takes_its_place_in_age),
-        CASE(largest_free_is_exact_after_every_change),
-        CASE(destroyed_heaps_are_used_again),
-        CASE(every_heap_may_hold_one_block_without_storage),
-        CASE(alignment_leaves_the_pad_free),
-        CASE(alignment_of_2_mib_holds_for_addresses),
-        CASE(alignment_finds_the_only_block_that_fits),
-        CASE(units_of_any_address_can_be_used),
-        CASE(a_walk_stops_when_its_visitor_returns_false),
-        CASE(the_free_block_around_a_unit_is_found)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

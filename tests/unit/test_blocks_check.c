@@ -228,7 +228,7 @@ static const struct {
     {break_nobody, "node 0 is in a heap"},
 };
 
-static void every_broken_rule_is_named(void **state)
+TEST_CASE(every_broken_rule_is_named)
 {
     for (size_t i = 0; i < sizeof(damages) / sizeof(damages[0]); i++) {
         void *fixture = NULL;
@@ -251,11 +251,4 @@ static void every_broken_rule_is_named(void **state)
         rmm__blocks_destroy(scene.b);
         free(fixture);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_broken_rule_is_named)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

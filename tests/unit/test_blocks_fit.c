@@ -26,7 +26,7 @@ static uint64_t unit_taken(fixture_t *f, uint32_t units)
     return unit_of(f, take_either(f, f->heap, f->other, units, 1));
 }
 
-static void the_tightest_of_the_first_four_fits_is_taken(void **state)
+CASE(the_tightest_of_the_first_four_fits_is_taken)
 {
     fixture_t *f = *state;
 
@@ -37,7 +37,7 @@ static void the_tightest_of_the_first_four_fits_is_taken(void **state)
     assert_int_equal(unit_taken(f, 1020), 10000);
 }
 
-static void only_the_first_four_fits_are_compared(void **state)
+CASE(only_the_first_four_fits_are_compared)
 {
     fixture_t *f = *state;
 
@@ -46,7 +46,7 @@ static void only_the_first_four_fits_are_compared(void **state)
     assert_int_equal(unit_taken(f, 100), 50000);
 }
 
-static void of_equal_fits_the_lowest_address_is_taken(void **state)
+CASE(of_equal_fits_the_lowest_address_is_taken)
 {
     fixture_t *f = *state;
 
@@ -56,7 +56,7 @@ static void of_equal_fits_the_lowest_address_is_taken(void **state)
     assert_int_equal(unit_taken(f, 102), 10000);
 }
 
-static void a_fit_behind_many_that_are_too_small_is_found(void **state)
+CASE(a_fit_behind_many_that_are_too_small_is_found)
 {
     fixture_t *f = *state;
 
@@ -73,7 +73,7 @@ static void a_fit_behind_many_that_are_too_small_is_found(void **state)
     assert_int_equal(unit_taken(f, 1053), 10000 + 29 * 2000);
 }
 
-static void the_first_few_are_those_of_both_heaps_together(void **state)
+CASE(the_first_few_are_those_of_both_heaps_together)
 {
     fixture_t *f = *state;
     uint64_t beside = 10000 + 5000;
@@ -89,7 +89,7 @@ static void the_first_few_are_those_of_both_heaps_together(void **state)
     assert_int_equal(unit_taken(f, 105), 10000);
 }
 
-static void an_exact_fit_in_one_heap_does_not_hide_lower_ones_of_the_other(void **state)
+CASE(an_exact_fit_in_one_heap_does_not_hide_lower_ones_of_the_other)
 {
     fixture_t *f = *state;
 
@@ -99,7 +99,7 @@ static void an_exact_fit_in_one_heap_does_not_hide_lower_ones_of_the_other(void 
     assert_int_equal(unit_taken(f, 100), 90000);
 }
 
-static void either_heap_alone_is_enough(void **state)
+CASE(either_heap_alone_is_enough)
 {
     fixture_t *f = *state;
     rmm_block_t all = take_either(f, f->heap, f->other, RUN_UNITS, 1), none = 77;
@@ -115,8 +115,7 @@ static void either_heap_alone_is_enough(void **state)
     take_either(f, f->heap, f->other, RUN_UNITS, 1);
 }
 
-static void
-a_loose_fit_below_the_frontier_is_taken_before_memory_beyond_it(void **state)
+CASE(a_loose_fit_below_the_frontier_is_taken_before_memory_beyond_it)
 {
     fixture_t *f = *state;
     rmm_block_t blocks[3];
@@ -129,8 +128,7 @@ a_loose_fit_below_the_frontier_is_taken_before_memory_beyond_it(void **state)
     assert_int_equal(unit_of(f, take(f, 150)), f->first + 400);
 }
 
-static void
-memory_beyond_the_frontier_counts_as_the_loosest_fit_whatever_its_size(void **state)
+CASE(memory_beyond_the_frontier_counts_as_the_loosest_fit_whatever_its_size)
 {
     fixture_t *f = *state;
     rmm_block_t block = take(f, 900), last = take(f, 4); /* 120 beyond the frontier */
@@ -138,20 +136,4 @@ memory_beyond_the_frontier_counts_as_the_loosest_fit_whatever_its_size(void **st
     give(f, block, f->heap, 1); /* 900 free */
     assert_int_equal(unit_of(f, take(f, 110)), f->first);
     give(f, last, f->heap, 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(the_tightest_of_the_first_four_fits_is_taken),
-        CASE(only_the_first_four_fits_are_compared),
-        CASE(of_equal_fits_the_lowest_address_is_taken),
-        CASE(a_fit_behind_many_that_are_too_small_is_found),
-        CASE(the_first_few_are_those_of_both_heaps_together),
-        CASE(an_exact_fit_in_one_heap_does_not_hide_lower_ones_of_the_other),
-        CASE(either_heap_alone_is_enough),
-        CASE(a_loose_fit_below_the_frontier_is_taken_before_memory_beyond_it),
-        CASE(memory_beyond_the_frontier_counts_as_the_loosest_fit_whatever_its_size)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

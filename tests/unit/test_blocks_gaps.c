@@ -15,7 +15,7 @@ move(fixture_t *f, rmm_heap_t from, rmm_heap_t to, uint32_t at, uint32_t units)
     return result;
 }
 
-static void a_part_moves_to_another_heap_and_back(void **state)
+CASE(a_part_moves_to_another_heap_and_back)
 {
     fixture_t *f = *state;
 
@@ -34,7 +34,7 @@ static void a_part_moves_to_another_heap_and_back(void **state)
     assert_int_equal(block_at(f, f->first).units, RUN_UNITS);
 }
 
-static void both_ends_of_a_block_can_move(void **state)
+CASE(both_ends_of_a_block_can_move)
 {
     fixture_t *f = *state;
 
@@ -61,7 +61,7 @@ static rmm_blocks_gap_t gap_for(fixture_t *f, uint32_t units, uint32_t granule)
     return gap;
 }
 
-static void growth_at_the_tail_takes_only_what_is_missing(void **state)
+CASE(growth_at_the_tail_takes_only_what_is_missing)
 {
     fixture_t *f = *state;
     rmm_blocks_gap_t gap;
@@ -78,7 +78,7 @@ static void growth_at_the_tail_takes_only_what_is_missing(void **state)
     assert_int_equal(gap_for(f, RUN_UNITS - 156, 64).units, RUN_UNITS - 256);
 }
 
-static void a_hole_that_joins_two_free_blocks_is_filled_first(void **state)
+CASE(a_hole_that_joins_two_free_blocks_is_filled_first)
 {
     fixture_t *f = *state;
     rmm_blocks_gap_t gap;
@@ -104,7 +104,7 @@ static void assert_filled_whole(
     assert_int_equal(gap.after, RUN_UNITS - at - hole);
 }
 
-static void a_hole_that_is_filled_whole_counts_both_sides(void **state)
+CASE(a_hole_that_is_filled_whole_counts_both_sides)
 {
     fixture_t *f = *state;
 
@@ -114,7 +114,7 @@ static void a_hole_that_is_filled_whole_counts_both_sides(void **state)
     }
 }
 
-static void a_hole_that_is_filled_whole_from_behind_counts_both_sides(void **state)
+CASE(a_hole_that_is_filled_whole_from_behind_counts_both_sides)
 {
     fixture_t *f = *state;
 
@@ -122,7 +122,7 @@ static void a_hole_that_is_filled_whole_from_behind_counts_both_sides(void **sta
     assert_filled_whole(f, 974, 20, 50, 100);
 }
 
-static void a_hole_is_filled_from_the_side_where_more_is_free(void **state)
+CASE(a_hole_is_filled_from_the_side_where_more_is_free)
 {
     fixture_t *f = *state;
     rmm_blocks_gap_t gap;
@@ -136,7 +136,7 @@ static void a_hole_is_filled_from_the_side_where_more_is_free(void **state)
     assert_int_equal(gap.before, 0);
 }
 
-static void the_lowest_of_equally_cheap_gaps_is_filled(void **state)
+CASE(the_lowest_of_equally_cheap_gaps_is_filled)
 {
     fixture_t *f = *state;
 
@@ -158,7 +158,7 @@ static bool sum_up(void *context, const rmm_index_entry_t *found)
     return sums[2] == 0 || --sums[2] > 0;
 }
 
-static void only_free_blocks_that_are_large_enough_are_visited(void **state)
+CASE(only_free_blocks_that_are_large_enough_are_visited)
 {
     fixture_t *f = *state;
     uint64_t sums[3] = {0, 0, 0};
@@ -179,20 +179,4 @@ static void only_free_blocks_that_are_large_enough_are_visited(void **state)
     sums[2] = 2; /* stops after the second */
     rmm__blocks_walk_free(f->blocks, f->other, 1, sum_up, sums);
     assert_int_equal(sums[1], 79);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(a_part_moves_to_another_heap_and_back),
-        CASE(both_ends_of_a_block_can_move),
-        CASE(growth_at_the_tail_takes_only_what_is_missing),
-        CASE(a_hole_that_joins_two_free_blocks_is_filled_first),
-        CASE(a_hole_that_is_filled_whole_counts_both_sides),
-        CASE(a_hole_that_is_filled_whole_from_behind_counts_both_sides),
-        CASE(a_hole_is_filled_from_the_side_where_more_is_free),
-        CASE(the_lowest_of_equally_cheap_gaps_is_filled),
-        CASE(only_free_blocks_that_are_large_enough_are_visited)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

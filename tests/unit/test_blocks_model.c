@@ -670,7 +670,7 @@ static void run_seed(uint64_t seed)
     free(model);
 }
 
-static void random_operations_agree_with_windows_of_cells(void **state)
+TEST_CASE(random_operations_agree_with_windows_of_cells)
 {
     const char *chosen = getenv("RMM_TEST_SEED");
     unsigned seeds = getenv("RMM_TEST_QUICK") != NULL ? SEEDS / 4 : SEEDS;
@@ -684,12 +684,4 @@ static void random_operations_agree_with_windows_of_cells(void **state)
     for (uint64_t seed = 1; seed <= seeds; seed++) {
         run_seed(seed);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_operations_agree_with_windows_of_cells)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

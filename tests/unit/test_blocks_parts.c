@@ -125,7 +125,7 @@ static void step(pair_t *pair)
     }
 }
 
-static void all_comes_back_whole_under_20_seeds(void **state)
+TEST_CASE(all_comes_back_whole_under_20_seeds)
 {
     for (uint64_t seed = 1; seed <= 20; seed++) {
         pair_t pair;
@@ -155,7 +155,7 @@ static void all_comes_back_whole_under_20_seeds(void **state)
     }
 }
 
-static void a_part_is_freed_or_nothing_without_storage(void **state)
+TEST_CASE(a_part_is_freed_or_nothing_without_storage)
 {
     const rmm_blocks_request_t one = {1, 1}, many = {1000, 1};
     uint32_t refused = 0;
@@ -188,7 +188,7 @@ static void a_part_is_freed_or_nothing_without_storage(void **state)
     assert_true(refused > 2);
 }
 
-static void a_part_that_needs_one_node_is_freed_only_with_one(void **state)
+CASE(a_part_that_needs_one_node_is_freed_only_with_one)
 {
     fixture_t *f = *state;
     rmm_block_t block = take(f, 100);
@@ -212,7 +212,7 @@ static void a_part_that_needs_one_node_is_freed_only_with_one(void **state)
     assert_sound(f->blocks);
 }
 
-static void each_part_of_a_live_block_keeps_the_tag(void **state)
+CASE(each_part_of_a_live_block_keeps_the_tag)
 {
     fixture_t *f = *state;
     rmm_block_t block = take(f, 100);
@@ -243,7 +243,7 @@ static void each_part_of_a_live_block_keeps_the_tag(void **state)
 
 /* --- units that leave ---------------------------------------------------------------- */
 
-static void units_that_are_cut_out_split_their_run(void **state)
+CASE(units_that_are_cut_out_split_their_run)
 {
     fixture_t *f = *state;
     rmm_block_t low, high;
@@ -262,7 +262,7 @@ static void units_that_are_cut_out_split_their_run(void **state)
     assert_int_equal(blocks_free_count(f->blocks, f->heap), 3);
 }
 
-static void cuts_only_a_range_within_one_free_block_of_the_heap(void **state)
+CASE(cuts_only_a_range_within_one_free_block_of_the_heap)
 {
     fixture_t *f = *state;
     rmm_block_t blocks[4];
@@ -279,7 +279,7 @@ static void cuts_only_a_range_within_one_free_block_of_the_heap(void **state)
     assert_int_equal(rmm__blocks_total_free_units(f->blocks), 256);
 }
 
-static void a_whole_run_and_its_ends_leave_without_storage(void **state)
+CASE(a_whole_run_and_its_ends_leave_without_storage)
 {
     fixture_t *f = *state;
     uint64_t growths;
@@ -303,19 +303,4 @@ static void a_whole_run_and_its_ends_leave_without_storage(void **state)
     assert_true(rmm__blocks_cut(f->blocks, f->heap, f->first + 124, 876));
     assert_int_equal(f->storage.growths, growths);
     assert_int_equal(blocks_free_count(f->blocks, f->heap), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_comes_back_whole_under_20_seeds),
-        cmocka_unit_test(a_part_is_freed_or_nothing_without_storage),
-        CASE(a_part_that_needs_one_node_is_freed_only_with_one),
-        CASE(each_part_of_a_live_block_keeps_the_tag),
-        CASE(units_that_are_cut_out_split_their_run),
-        CASE(cuts_only_a_range_within_one_free_block_of_the_heap),
-        CASE(a_whole_run_and_its_ends_leave_without_storage),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

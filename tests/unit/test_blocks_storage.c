@@ -153,7 +153,7 @@ static bool run_with_failure(uint64_t fail_at)
     return failed;
 }
 
-static void every_failing_growth_leaves_it_sound(void **state)
+TEST_CASE(every_failing_growth_leaves_it_sound)
 {
     uint64_t fail_at = 1;
 
@@ -163,7 +163,7 @@ static void every_failing_growth_leaves_it_sound(void **state)
     assert_true(fail_at > 30); /* manager, nodes, ages, table, heaps, index */
 }
 
-static void more_nodes_than_can_be_named_are_refused(void **state)
+CASE(more_nodes_than_can_be_named_are_refused)
 {
     fixture_t *f = *state;
     rmm_blocks_t real = *f->blocks;
@@ -179,7 +179,7 @@ static void more_nodes_than_can_be_named_are_refused(void **state)
 }
 
 /* A heap is created without a reserve, and its recent block is in the table. */
-static void one_reserve_is_enough_after_many_new_heaps(void **state)
+CASE(one_reserve_is_enough_after_many_new_heaps)
 {
     fixture_t *f = *state;
     uint64_t growths;
@@ -195,18 +195,7 @@ static void one_reserve_is_enough_after_many_new_heaps(void **state)
     assert_int_equal(f->storage.growths, growths);
 }
 
-static void destroying_nothing_is_allowed(void **state)
+TEST_CASE(destroying_nothing_is_allowed)
 {
     rmm__blocks_destroy(NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_failing_growth_leaves_it_sound),
-        CASE(more_nodes_than_can_be_named_are_refused),
-        CASE(one_reserve_is_enough_after_many_new_heaps),
-        cmocka_unit_test(destroying_nothing_is_allowed)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

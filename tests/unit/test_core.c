@@ -18,7 +18,7 @@
 #include "core/options.h"
 #include "core/pointer_map.h"
 
-static void names_every_status(void **state)
+TEST_CASE(names_every_status)
 {
 #define X(name, value, text)                                                           \
     assert_string_equal(rmm_status_name(RMM_##name), "RMM_" #name);                    \
@@ -39,7 +39,7 @@ static void *sees_no_error_of_another_thread(void *argument)
                                                                              : NULL;
 }
 
-static void keeps_the_last_error_per_thread(void **state)
+TEST_CASE(keeps_the_last_error_per_thread)
 {
     pthread_t thread;
     void *result;
@@ -57,7 +57,7 @@ static void keeps_the_last_error_per_thread(void **state)
     assert_int_equal(rmm_last_cuda_error(), 0);
 }
 
-static void cuts_a_long_message(void **state)
+TEST_CASE(cuts_a_long_message)
 {
     char text[2 * RMM_ERROR_BYTES];
 
@@ -67,7 +67,7 @@ static void cuts_a_long_message(void **state)
     assert_int_equal(strlen(rmm_last_error_message()), RMM_ERROR_BYTES - 1);
 }
 
-static void a_saved_error_is_restored(void **state)
+TEST_CASE(a_saved_error_is_restored)
 {
     rmm_error_kept_t kept;
 
@@ -91,7 +91,7 @@ typedef struct newer {
     uint64_t third;
 } newer_t;
 
-static void reads_options_of_other_versions(void **state)
+TEST_CASE(reads_options_of_other_versions)
 {
     ours_t ours = {sizeof(ours_t), 1, 2};
     ours_t older = {offsetof(ours_t, second), 1, 99};
@@ -121,7 +121,7 @@ static void reads_options_of_other_versions(void **state)
 
 enum { KEYS = 500, STEPS = 20000 };
 
-static void agrees_with_a_plain_list(void **state)
+TEST_CASE(agrees_with_a_plain_list)
 {
     const char *request = getenv("RMM_TEST_SEED");
     unsigned seed = request != NULL ? (unsigned)strtoul(request, NULL, 10) : 20260101u;
@@ -164,7 +164,7 @@ static void agrees_with_a_plain_list(void **state)
     rmm__pointer_map_fini(&map);
 }
 
-static void only_the_right_size_is_taken(void **state)
+TEST_CASE(only_the_right_size_is_taken)
 {
     rmm_pointer_map_t map = {0};
     rmm_pointer_map_entry_t entry;
@@ -182,7 +182,7 @@ static void only_the_right_size_is_taken(void **state)
     rmm__pointer_map_fini(&map);
 }
 
-static void survives_without_host_memory(void **state)
+TEST_CASE(survives_without_host_memory)
 {
     rmm_pointer_map_t map = {0};
     int token;
@@ -201,7 +201,7 @@ static void survives_without_host_memory(void **state)
 }
 
 /* A promise is kept after others have taken their room: an insertion cannot fail. */
-static void room_that_is_promised_is_there(void **state)
+TEST_CASE(room_that_is_promised_is_there)
 {
     enum { PROMISES = 1000 };
     rmm_pointer_map_t map = {0};
@@ -222,7 +222,7 @@ static void room_that_is_promised_is_there(void **state)
 }
 
 /* The search goes on where it ended, and misses none of the entries that move meanwhile. */
-static void is_emptied_in_one_pass(void **state)
+TEST_CASE(is_emptied_in_one_pass)
 {
     enum { ENTRIES = 10000 };
     rmm_pointer_map_t map = {0};
@@ -251,7 +251,7 @@ static void is_emptied_in_one_pass(void **state)
 
 /* --- host memory -------------------------------------------------------------------- */
 
-static void what_memory_grows_by_is_zero(void **state)
+TEST_CASE(what_memory_grows_by_is_zero)
 {
     enum { LEAST = 16, MOST = 4096 };
     unsigned char *memory = rmm__calloc(1, MOST);
@@ -265,7 +265,7 @@ static void what_memory_grows_by_is_zero(void **state)
     rmm__free(memory);
 }
 
-static void tells_its_version(void **state)
+TEST_CASE(tells_its_version)
 {
     char text[32];
 
@@ -276,24 +276,4 @@ static void tells_its_version(void **state)
         text, sizeof(text), "%d.%d.%d", RMM_C_VERSION_MAJOR, RMM_C_VERSION_MINOR,
         RMM_C_VERSION_PATCH);
     assert_string_equal(rmm_version_string(), text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_every_status),
-        cmocka_unit_test(keeps_the_last_error_per_thread),
-        cmocka_unit_test(cuts_a_long_message),
-        cmocka_unit_test(a_saved_error_is_restored),
-        cmocka_unit_test(reads_options_of_other_versions),
-        cmocka_unit_test(agrees_with_a_plain_list),
-        cmocka_unit_test(only_the_right_size_is_taken),
-        cmocka_unit_test(survives_without_host_memory),
-        cmocka_unit_test(room_that_is_promised_is_there),
-        cmocka_unit_test(is_emptied_in_one_pass),
-        cmocka_unit_test(what_memory_grows_by_is_zero),
-        cmocka_unit_test(tells_its_version),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

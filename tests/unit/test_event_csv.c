@@ -25,7 +25,7 @@ assert_row(const rmm_event_t *event, rmm_event_clock_t *clock, const char *expec
     assert_string_equal(row, expected);
 }
 
-static void rows_are_those_of_rmm(void **state)
+TEST_CASE(rows_are_those_of_rmm)
 {
     rmm_event_clock_t clock = {0};
     rmm_event_t event = {
@@ -50,7 +50,7 @@ static void rows_are_those_of_rmm(void **state)
         "4711,13:03:21.000000,allocate failure,(nil),1099511627776,0x55d0c0ffee10\n");
 }
 
-static void the_largest_numbers_fit_into_a_row(void **state)
+TEST_CASE(the_largest_numbers_fit_into_a_row)
 {
     rmm_event_clock_t clock = {0};
     rmm_event_t event = {
@@ -70,7 +70,7 @@ static void the_largest_numbers_fit_into_a_row(void **state)
 }
 
 /* printf's %" PRIu64 " and %p, over many values; the seed is printed. */
-static void numbers_are_those_of_printf(void **state)
+TEST_CASE(numbers_are_those_of_printf)
 {
     uint64_t random = 20261121;
 
@@ -99,11 +99,5 @@ static int use_utc(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_are_those_of_rmm),
-        cmocka_unit_test(the_largest_numbers_fit_into_a_row),
-        cmocka_unit_test(numbers_are_those_of_printf),
-    };
-
-    return cmocka_run_group_tests(tests, use_utc, NULL);
+    return harness_run_cases(use_utc, NULL);
 }

@@ -40,7 +40,7 @@ static void make_gaps(fit_policy_t policy)
     assert_int_equal(model.count, 5);
 }
 
-static void best_fit_takes_the_smallest_that_is_large_enough(void **state)
+TEST_CASE(best_fit_takes_the_smallest_that_is_large_enough)
 {
     make_gaps(FIT_BEST);
     assert_int_equal(alloc(3 * KIB - 100), offsets[2]);
@@ -49,7 +49,7 @@ static void best_fit_takes_the_smallest_that_is_large_enough(void **state)
     fit_fini(&model);
 }
 
-static void best_fit_takes_the_lowest_among_equal_ones(void **state)
+TEST_CASE(best_fit_takes_the_lowest_among_equal_ones)
 {
     make_gaps(FIT_BEST);
     assert_int_equal(alloc(2 * KIB), offsets[1]);
@@ -60,7 +60,7 @@ static void best_fit_takes_the_lowest_among_equal_ones(void **state)
     fit_fini(&model);
 }
 
-static void first_fit_takes_the_lowest_that_is_large_enough(void **state)
+TEST_CASE(first_fit_takes_the_lowest_that_is_large_enough)
 {
     make_gaps(FIT_FIRST);
     assert_int_equal(alloc(2 * KIB), offsets[0]);
@@ -69,7 +69,7 @@ static void first_fit_takes_the_lowest_that_is_large_enough(void **state)
     fit_fini(&model);
 }
 
-static void splits_at_the_front(void **state)
+TEST_CASE(splits_at_the_front)
 {
     assert_true(fit_init(&model, FIT_BEST, 4 * KIB));
     assert_int_equal(alloc(1), 0);
@@ -81,7 +81,7 @@ static void splits_at_the_front(void **state)
     fit_fini(&model);
 }
 
-static void merges_with_both_neighbours_at_once(void **state)
+TEST_CASE(merges_with_both_neighbours_at_once)
 {
     assert_true(fit_init(&model, FIT_BEST, 4 * KIB));
     for (unsigned i = 0; i < 4; i++) {
@@ -110,7 +110,7 @@ static void merges_with_both_neighbours_at_once(void **state)
     fit_fini(&model);
 }
 
-static void refuses_what_no_block_is_large_enough_for(void **state)
+TEST_CASE(refuses_what_no_block_is_large_enough_for)
 {
     uint64_t offset = 7;
     assert_true(fit_init(&model, FIT_BEST, 3 * KIB + 255));
@@ -125,7 +125,7 @@ static void refuses_what_no_block_is_large_enough_for(void **state)
     fit_fini(&model);
 }
 
-static void a_block_of_no_bytes_takes_nothing(void **state)
+TEST_CASE(a_block_of_no_bytes_takes_nothing)
 {
     assert_true(fit_init(&model, FIT_BEST, 256));
     uint64_t offset = alloc(0);
@@ -135,7 +135,7 @@ static void a_block_of_no_bytes_takes_nothing(void **state)
     fit_fini(&model);
 }
 
-static void keeps_thousands_of_free_blocks(void **state)
+TEST_CASE(keeps_thousands_of_free_blocks)
 {
     const uint64_t count = 5000;
     assert_true(fit_init(&model, FIT_BEST, count * 256));
@@ -154,7 +154,7 @@ static void keeps_thousands_of_free_blocks(void **state)
     fit_fini(&model);
 }
 
-static void a_page_counts_while_a_live_block_touches_it(void **state)
+TEST_CASE(a_page_counts_while_a_live_block_touches_it)
 {
     page_model_t pages;
     uint64_t first, second, third;
@@ -173,20 +173,4 @@ static void a_page_counts_while_a_live_block_touches_it(void **state)
     assert_int_equal(pages.used_pages, 0);
     assert_int_equal(pages.most_pages, 4);
     page_model_fini(&pages);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(best_fit_takes_the_smallest_that_is_large_enough),
-        cmocka_unit_test(best_fit_takes_the_lowest_among_equal_ones),
-        cmocka_unit_test(first_fit_takes_the_lowest_that_is_large_enough),
-        cmocka_unit_test(splits_at_the_front),
-        cmocka_unit_test(merges_with_both_neighbours_at_once),
-        cmocka_unit_test(refuses_what_no_block_is_large_enough_for),
-        cmocka_unit_test(a_block_of_no_bytes_takes_nothing),
-        cmocka_unit_test(keeps_thousands_of_free_blocks),
-        cmocka_unit_test(a_page_counts_while_a_live_block_touches_it),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -339,7 +339,7 @@ static void run_seed(uint64_t seed, uint32_t cell_count, uint32_t steps, uint32_
     bed_close(&bed);
 }
 
-static void random_changes_agree_with_an_array(void **state)
+TEST_CASE(random_changes_agree_with_an_array)
 {
     const char *chosen = getenv("RMM_TEST_SEED");
     uint64_t first = chosen != NULL ? strtoull(chosen, NULL, 10) : 1;
@@ -370,7 +370,7 @@ static uint32_t in_order(uint32_t order, uint32_t i, uint32_t count)
     }
 }
 
-static void a_hundred_thousand_come_and_go_in_every_order(void **state)
+TEST_CASE(a_hundred_thousand_come_and_go_in_every_order)
 {
     enum { COUNT = 100000, EVERY = 9973 };
 
@@ -397,7 +397,7 @@ static void a_hundred_thousand_come_and_go_in_every_order(void **state)
 }
 
 /* Ascending inserts leave leaves that are half full; one in two goes from each. */
-static void the_emptiest_tree_needs_no_more_nodes_than_reserved(void **state)
+TEST_CASE(the_emptiest_tree_needs_no_more_nodes_than_reserved)
 {
     enum { COUNT = 50000 };
     bed_t bed;
@@ -417,7 +417,7 @@ static void the_emptiest_tree_needs_no_more_nodes_than_reserved(void **state)
     bed_close(&bed);
 }
 
-static void trees_share_their_nodes(void **state)
+TEST_CASE(trees_share_their_nodes)
 {
     enum { TREES = 40, EACH = 200 };
     rmm_index_t trees[TREES] = {{.root = 0}};
@@ -445,7 +445,7 @@ static void trees_share_their_nodes(void **state)
     free(all.nodes);
 }
 
-static void an_empty_tree_has_nothing(void **state)
+TEST_CASE(an_empty_tree_has_nothing)
 {
     rmm_index_nodes_t all = {.capacity = 0};
     rmm_index_t tree = {.root = 0};
@@ -459,7 +459,7 @@ static void an_empty_tree_has_nothing(void **state)
 }
 
 /* Each of these must be seen, or the other cases prove little. */
-static void a_damaged_tree_is_reported(void **state)
+TEST_CASE(a_damaged_tree_is_reported)
 {
     enum { COUNT = 1000 };
     bed_t bed;
@@ -513,18 +513,4 @@ static void a_damaged_tree_is_reported(void **state)
         *leaf = leaf_before;
     }
     bed_close(&bed);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_empty_tree_has_nothing),
-        cmocka_unit_test(random_changes_agree_with_an_array),
-        cmocka_unit_test(a_hundred_thousand_come_and_go_in_every_order),
-        cmocka_unit_test(the_emptiest_tree_needs_no_more_nodes_than_reserved),
-        cmocka_unit_test(trees_share_their_nodes),
-        cmocka_unit_test(a_damaged_tree_is_reported),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,6 +34,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+#define CASE(name) TEST_CASE_WITH(name, set_up, tear_down)
+
 /* --- the program's driver ------------------------------------------------------------- */
 
 static struct {
@@ -131,7 +133,7 @@ static void take_and_give(child_t *self, void *argument)
     child_pause(self, 'f');
 }
 
-static void what_the_program_takes_is_published(void **state)
+CASE(what_the_program_takes_is_published)
 {
     rmm_segment_t segment;
     rmm_record_t record;
@@ -188,7 +190,7 @@ static void take_in_each_way(child_t *self, void *argument)
     child_pause(self, 'f');
 }
 
-static void every_kind_of_call_is_seen(void **state)
+CASE(every_kind_of_call_is_seen)
 {
     rmm_segment_t segment;
     child_t child;
@@ -244,7 +246,7 @@ static void take_arrays(child_t *self, void *argument)
     child_pause(self, 'f');
 }
 
-static void arrays_are_counted_and_no_blocks_for_the_diagnosis(void **state)
+CASE(arrays_are_counted_and_no_blocks_for_the_diagnosis)
 {
     const uint64_t line = 200, box = 8 * 4 * 2 * 16, layers = 8 * 16;
     const uint64_t levels = box + 4 * 2 * 1 * 16 + 2 * 1 * 1 * 16;
@@ -287,7 +289,7 @@ static void map_and_unmap(child_t *self, void *argument)
     child_pause(self, 'f');
 }
 
-static void a_range_that_is_mapped_in_pieces_is_no_block_for_the_diagnosis(void **state)
+CASE(a_range_that_is_mapped_in_pieces_is_no_block_for_the_diagnosis)
 {
     rmm_segment_t segment;
     diag_file_t diag;
@@ -314,7 +316,7 @@ static void take_with_usage(child_t *self, void *argument)
     child_pause(self, 'r');
 }
 
-static void the_diagnosis_follows_these_blocks_too(void **state)
+CASE(the_diagnosis_follows_these_blocks_too)
 {
     diag_file_t diag;
     child_t child;
@@ -338,7 +340,7 @@ static void take_with_bounds(child_t *self, void *argument)
 }
 
 /* The diagnosis is called by CUPTI, and again by librmm-c, which it told of the block. */
-static void the_place_of_a_block_has_no_frame_of_the_diagnosis(void **state)
+CASE(the_place_of_a_block_has_no_frame_of_the_diagnosis)
 {
     rmm_diag_file_t file;
     rmm_diag_stack_info_t stack;
@@ -372,7 +374,7 @@ static void start_otherwise(child_t *self, void *argument)
     take(BASE, MiB);
 }
 
-static void follows_nothing_by_default(void **state)
+CASE(follows_nothing_by_default)
 {
     static const char *const others[] = {"usage", "off", "", "nonsense", "no driver"};
 
@@ -412,7 +414,7 @@ static void use_another_copy(child_t *self, void *argument)
     child_pause(self, 'r');
 }
 
-static void the_programs_own_copy_counts_by_itself(void **state)
+CASE(the_programs_own_copy_counts_by_itself)
 {
     rmm_segment_t segment;
     diag_file_t diag;
@@ -447,7 +449,7 @@ static void start_beside_another_tool(child_t *self, void *argument)
     CHECK(control->subscribed == 0);
 }
 
-static void beside_another_tool_the_program_runs_on(void **state)
+CASE(beside_another_tool_the_program_runs_on)
 {
     child_run(start_beside_another_tool, NULL);
     assert_int_equal(runtime_count(&runtime, RMM_FILE_SEGMENT, NULL), 0);
@@ -470,7 +472,7 @@ static void fork_under_it(child_t *self, void *argument)
     child_pause(self, 'r');
 }
 
-static void a_forked_child_changes_no_figure(void **state)
+CASE(a_forked_child_changes_no_figure)
 {
     rmm_segment_t segment;
     child_t child;
@@ -481,24 +483,4 @@ static void a_forked_child_changes_no_figure(void **state)
     assert_location(&segment, total_count, 1);
     child_end(&child);
     rmm_segment_close(&segment);
-}
-
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(what_the_program_takes_is_published),
-        CASE(every_kind_of_call_is_seen),
-        CASE(a_range_that_is_mapped_in_pieces_is_no_block_for_the_diagnosis),
-        CASE(arrays_are_counted_and_no_blocks_for_the_diagnosis),
-        CASE(the_diagnosis_follows_these_blocks_too),
-        CASE(the_place_of_a_block_has_no_frame_of_the_diagnosis),
-        CASE(follows_nothing_by_default),
-        CASE(the_programs_own_copy_counts_by_itself),
-        CASE(beside_another_tool_the_program_runs_on),
-        CASE(a_forked_child_changes_no_figure),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

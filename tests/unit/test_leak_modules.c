@@ -83,7 +83,7 @@ static uint32_t count_told(void)
 
 /* --- in this order: the table is the process's -------------------------------------- */
 
-static void a_call_at_a_modules_end_is_in_that_module(void **state)
+TEST_CASE(a_call_at_a_modules_end_is_in_that_module)
 {
     strcpy(path, "/lib/module.so");
     load(10 * PAGE);
@@ -97,7 +97,7 @@ static void a_call_at_a_modules_end_is_in_that_module(void **state)
     assert_string_equal(told.modules[2].path, "/lib/module.so");
 }
 
-static void a_long_path_keeps_its_end(void **state)
+TEST_CASE(a_long_path_keeps_its_end)
 {
     memset(path, 'x', sizeof(path) - 1);
     strcpy(path + sizeof(path) - 5, "/end");
@@ -111,7 +111,7 @@ static void a_long_path_keeps_its_end(void **state)
         path + sizeof(path) - RMM_LEAKS_PATH_BYTES);
 }
 
-static void more_modules_than_there_is_room_for_are_left_out(void **state)
+TEST_CASE(more_modules_than_there_is_room_for_are_left_out)
 {
     strcpy(path, "/lib/many.so");
     while (module_count < RMM_LEAK_MODULES + MORE) {
@@ -125,12 +125,6 @@ static void more_modules_than_there_is_room_for_are_left_out(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_call_at_a_modules_end_is_in_that_module),
-        cmocka_unit_test(a_long_path_keeps_its_end),
-        cmocka_unit_test(more_modules_than_there_is_room_for_are_left_out),
-    };
-
     rmm__leak_modules_open(&told.header, told.modules);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return harness_run_cases(NULL, NULL);
 }

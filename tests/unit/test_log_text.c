@@ -26,7 +26,7 @@ static void assert_time(long offset_seconds, const char *expected)
     assert_string_equal(text, expected);
 }
 
-static void times_tell_the_offset_from_utc(void **state)
+TEST_CASE(times_tell_the_offset_from_utc)
 {
     assert_time(0, "2026-11-22T12:00:00.123456+00:00");
     assert_time(3600, "2026-11-22T13:00:00.123456+01:00");
@@ -35,7 +35,7 @@ static void times_tell_the_offset_from_utc(void **state)
     assert_time(14 * 3600, "2026-11-23T02:00:00.123456+14:00");
 }
 
-static void another_text_names_no_journal(void **state)
+TEST_CASE(another_text_names_no_journal)
 {
     static const char *const texts[] = {
         NULL, "", "8", "8:", ":9", "8:9x", "a:b", "8 9"};
@@ -49,7 +49,7 @@ static void another_text_names_no_journal(void **state)
     }
 }
 
-static void the_journal_is_known_by_device_and_inode(void **state)
+TEST_CASE(the_journal_is_known_by_device_and_inode)
 {
     FILE *file = tmpfile();
     rmm_journal_t journal;
@@ -67,15 +67,4 @@ static void the_journal_is_known_by_device_and_inode(void **state)
     journal.device++;
     assert_false(rmm__journal_reads(&journal, fileno(file)));
     fclose(file);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(times_tell_the_offset_from_utc),
-        cmocka_unit_test(another_text_names_no_journal),
-        cmocka_unit_test(the_journal_is_known_by_device_and_inode),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -128,12 +128,12 @@ static void run_all(int steps)
     rmm__mutex_fini(&shared.lock);
 }
 
-static void lets_one_in_at_a_time(void **state)
+TEST_CASE_WITH(lets_one_in_at_a_time, NULL, back_to_usual)
 {
     run_all(20000);
 }
 
-static void lets_one_in_at_a_time_when_all_sleep(void **state)
+TEST_CASE_WITH(lets_one_in_at_a_time_when_all_sleep, NULL, back_to_usual)
 {
     tune(0);
     run_all(1000);
@@ -164,7 +164,7 @@ static void *take_turns(void *argument)
 
 /* If all that wait look at the lock too often, the one that holds it gets no processor, and this
  * takes minutes. */
-static void lets_a_thousand_threads_go_on(void **state)
+TEST_CASE(lets_a_thousand_threads_go_on)
 {
     static pthread_t threads[MULTITUDE];
     rmm_mutex_t mutex = RMM_MUTEX_INITIALIZER;
@@ -178,7 +178,7 @@ static void lets_a_thousand_threads_go_on(void **state)
     assert_int_equal(turns_taken, MULTITUDE * TURNS);
 }
 
-static void works_on_one_processor(void **state)
+TEST_CASE_WITH(works_on_one_processor, NULL, back_to_usual)
 {
     cpu_set_t all, one;
 
@@ -284,7 +284,7 @@ static bool other_thread_can_take(rmm_mutex_t *lock)
     return result != NULL;
 }
 
-static void is_taken_by_who_tries_only_when_free(void **state)
+TEST_CASE(is_taken_by_who_tries_only_when_free)
 {
     rmm_mutex_t lock = RMM_MUTEX_INITIALIZER;
 
@@ -299,7 +299,7 @@ static void is_taken_by_who_tries_only_when_free(void **state)
     rmm__mutex_fini(&lock);
 }
 
-static void sleeps_while_the_holder_is_away(void **state)
+TEST_CASE(sleeps_while_the_holder_is_away)
 {
     visitor_t visitors[CREW];
     rmm_mutex_t lock;
@@ -332,7 +332,7 @@ static void lock_in_handler(int signal)
 }
 
 /* A handler that calls exit() runs destructors, which may free. */
-static void a_signal_handler_may_lock_while_its_thread_waits(void **state)
+TEST_CASE(a_signal_handler_may_lock_while_its_thread_waits)
 {
     const struct sigaction action = {.sa_handler = lock_in_handler};
     visitor_t visitor;
@@ -352,7 +352,7 @@ static void a_signal_handler_may_lock_while_its_thread_waits(void **state)
     assert_int_equal(visits, 1);
 }
 
-static void is_free_in_a_forked_child_although_threads_of_the_parent_wait(void **state)
+TEST_CASE(is_free_in_a_forked_child_although_threads_of_the_parent_wait)
 {
     rmm_mutex_t lock = RMM_MUTEX_INITIALIZER;
     visitor_t visitors[3];
@@ -373,20 +373,4 @@ static void is_free_in_a_forked_child_although_threads_of_the_parent_wait(void *
     join_visitors(visitors, 3);
     assert_int_equal(exit_status_of(child), 0);
     assert_int_equal(visits, 3);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(is_taken_by_who_tries_only_when_free),
-        cmocka_unit_test(sleeps_while_the_holder_is_away),
-        cmocka_unit_test(a_signal_handler_may_lock_while_its_thread_waits),
-        cmocka_unit_test(is_free_in_a_forked_child_although_threads_of_the_parent_wait),
-        cmocka_unit_test_teardown(lets_one_in_at_a_time, back_to_usual),
-        cmocka_unit_test_teardown(lets_one_in_at_a_time_when_all_sleep, back_to_usual),
-        cmocka_unit_test(lets_a_thousand_threads_go_on),
-        cmocka_unit_test_teardown(works_on_one_processor, back_to_usual),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

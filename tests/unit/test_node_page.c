@@ -46,6 +46,8 @@ static int finish(void **state)
     return 0;
 }
 
+#define TEST(name) TEST_CASE_WITH(name, begin, finish)
+
 static void assert_has(const char *text)
 {
     if (strstr(buffer.bytes, text) == NULL) {
@@ -79,7 +81,7 @@ static void put_resource(const char *name)
 
 /* --- texts -------------------------------------------------------------------------------- */
 
-static void texts_are_escaped(void **state)
+TEST(texts_are_escaped)
 {
     const rmm_page_program_t evil = {
         .pid = "<i>",
@@ -95,7 +97,7 @@ static void texts_are_escaped(void **state)
 }
 
 /* A printed line is cut, so a text of a program must not be in one. */
-static void long_texts_are_whole(void **state)
+TEST(long_texts_are_whole)
 {
     char command[2000];
     memset(command, 'x', sizeof(command) - 1);
@@ -108,7 +110,7 @@ static void long_texts_are_whole(void **state)
 
 /* --- bars --------------------------------------------------------------------------------- */
 
-static void a_bar_is_cut_at_the_whole(void **state)
+TEST(a_bar_is_cut_at_the_whole)
 {
     const rmm_page_device_t lies = {
         .name = "gpu0",
@@ -125,7 +127,7 @@ static void a_bar_is_cut_at_the_whole(void **state)
     assert_int_equal(count_of("<rect"), 2);
 }
 
-static void a_pool_shows_what_is_free_in_one_piece(void **state)
+TEST(a_pool_shows_what_is_free_in_one_piece)
 {
     put_resource("2.pool");
     assert_has("<rect class=\"used\" x=\"0\" width=\"100\"");
@@ -134,7 +136,7 @@ static void a_pool_shows_what_is_free_in_one_piece(void **state)
     assert_has("<rect class=\"free\" x=\"750\" width=\"250\"");
 }
 
-static void what_is_not_known_is_no_zero(void **state)
+TEST(what_is_not_known_is_no_zero)
 {
     const rmm_page_device_t unknown = {
         .name = "host",
@@ -151,7 +153,7 @@ static void what_is_not_known_is_no_zero(void **state)
 }
 
 /* Blocks too small to be seen are one mark, in the colour of what most of its bytes are. */
-static void small_blocks_have_the_colour_of_most_bytes(void **state)
+TEST(small_blocks_have_the_colour_of_most_bytes)
 {
     const rmm_blocks_row_t rows[] = {
         {.address = 1 << 20, .bytes = 1 << 20, .state = RMM_BLOCK_CHUNK},
@@ -187,7 +189,7 @@ static rmm_blocks_row_t *make_rows(uint32_t *count_out)
     return rows;
 }
 
-static void pictures_end_in_time(void **state)
+TEST(pictures_end_in_time)
 {
     rmm_map_t map = {.lines_max = RMM_PAGE_MAP_LINES};
     rmm_blocks_row_t *rows = make_rows(&map.count);
@@ -208,7 +210,7 @@ static void pictures_end_in_time(void **state)
     assert_has("more maps are not on this page</p>\n</body>\n</html>\n");
 }
 
-static void programs_end_in_time(void **state)
+TEST(programs_end_in_time)
 {
     uint32_t shown = 0;
     for (uint32_t i = 0; i < 100000; i++) {
@@ -226,7 +228,7 @@ static void programs_end_in_time(void **state)
     assert_has(text);
 }
 
-static void without_programs_it_says_so(void **state)
+TEST(without_programs_it_says_so)
 {
     rmm_page_begin_devices(&page);
     rmm_page_begin_programs(&page);
@@ -235,7 +237,7 @@ static void without_programs_it_says_so(void **state)
     assert_has("<p>1970-01-01 00:00:00 UTC</p>");
 }
 
-static void the_largest_come_first(void **state)
+TEST(the_largest_come_first)
 {
     rmm_page_order_t order[] = {{0, 5}, {1, RMM_PAGE_UNKNOWN}, {2, 7}, {3, 5}, {4, 0}};
     static const uint32_t expected[] = {2, 0, 3, 4, 1};
@@ -244,23 +246,4 @@ static void the_largest_come_first(void **state)
         assert_int_equal(order[i].index, expected[i]);
     }
     rmm_page_sort(NULL, 0);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, finish)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(texts_are_escaped),
-        TEST(long_texts_are_whole),
-        TEST(a_bar_is_cut_at_the_whole),
-        TEST(a_pool_shows_what_is_free_in_one_piece),
-        TEST(what_is_not_known_is_no_zero),
-        TEST(small_blocks_have_the_colour_of_most_bytes),
-        TEST(pictures_end_in_time),
-        TEST(programs_end_in_time),
-        TEST(without_programs_it_says_so),
-        TEST(the_largest_come_first),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

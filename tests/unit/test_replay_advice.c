@@ -30,7 +30,7 @@ static void assert_advised(
     assert_string_equal(advice.why, why);
 }
 
-static void advises_the_least_memory_when_times_are_alike(void **state)
+TEST_CASE(advises_the_least_memory_when_times_are_alike)
 {
     const advice_candidate_t candidates[] = {
         candidate("pool", 103, 100), candidate("pool_virtual", 101, 105)};
@@ -40,7 +40,7 @@ static void advises_the_least_memory_when_times_are_alike(void **state)
         "needs less memory, and none is much faster");
 }
 
-static void advises_the_fastest_resource_near_the_least_memory(void **state)
+TEST_CASE(advises_the_fastest_resource_near_the_least_memory)
 {
     const advice_candidate_t candidates[] = {
         candidate("pool", 104, 100), candidate("pool_virtual", 101, 120)};
@@ -50,7 +50,7 @@ static void advises_the_fastest_resource_near_the_least_memory(void **state)
         "needs only slightly less memory (1.01), but more time (120 ns)");
 }
 
-static void pays_for_speed_with_no_more_than_that(void **state)
+TEST_CASE(pays_for_speed_with_no_more_than_that)
 {
     const advice_candidate_t candidates[] = {
         candidate("pool", 105, 10), candidate("pool_virtual", 101, 120)};
@@ -60,7 +60,7 @@ static void pays_for_speed_with_no_more_than_that(void **state)
         "would be faster (10 ns), but needs 1.05");
 }
 
-static void leaves_out_what_has_no_safe_size(void **state)
+TEST_CASE(leaves_out_what_has_no_safe_size)
 {
     const advice_candidate_t candidates[] = {
         candidate("binning", 0, 1), candidate("pool", 139, 100)};
@@ -71,7 +71,7 @@ static void leaves_out_what_has_no_safe_size(void **state)
         "memory, and none is much faster");
 }
 
-static void names_no_size_where_none_is_safe(void **state)
+TEST_CASE(names_no_size_where_none_is_safe)
 {
     advice_candidate_t candidates[] = {
         candidate("arena", 0, 1), candidate("pool", 0, 1),
@@ -86,7 +86,7 @@ static void names_no_size_where_none_is_safe(void **state)
     assert_false(advice_decide(candidates, 0, PEAK, &advice));
 }
 
-static void rounds_up_by_less_than_a_hundredth(void **state)
+TEST_CASE(rounds_up_by_less_than_a_hundredth)
 {
     assert_int_equal(advice_round(1), 256);
     assert_int_equal(advice_round(1000), 1024);
@@ -100,7 +100,7 @@ static void rounds_up_by_less_than_a_hundredth(void **state)
     }
 }
 
-static void writes_each_size_in_its_unit(void **state)
+TEST_CASE(writes_each_size_in_its_unit)
 {
     advice_candidate_t small = candidate("pool", 100, 1);
     small.safe_bytes = 1000;
@@ -112,18 +112,4 @@ static void writes_each_size_in_its_unit(void **state)
     small.safe_bytes = 300 * 1024 - 1;
     assert_true(advice_decide(&small, 1, 300 * 1024, &advice));
     assert_string_equal(advice.spec, "pool:300KiB");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(advises_the_least_memory_when_times_are_alike),
-        cmocka_unit_test(advises_the_fastest_resource_near_the_least_memory),
-        cmocka_unit_test(pays_for_speed_with_no_more_than_that),
-        cmocka_unit_test(leaves_out_what_has_no_safe_size),
-        cmocka_unit_test(names_no_size_where_none_is_safe),
-        cmocka_unit_test(rounds_up_by_less_than_a_hundredth),
-        cmocka_unit_test(writes_each_size_in_its_unit),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -64,7 +64,7 @@ static void assert_row_is_refused(const char *text, const char *expected)
     assert_string_equal(problem, expected);
 }
 
-static void reads_every_column_of_a_row(void **state)
+TEST_CASE(reads_every_column_of_a_row)
 {
     const char *text = "17,03:14:15.576338,allocate,0x7fda6b587600,37632,0xa5d2ad30";
     log_row_t row;
@@ -78,7 +78,7 @@ static void reads_every_column_of_a_row(void **state)
     assert_int_equal(row.stream, UINT64_C(0xa5d2ad30));
 }
 
-static void reads_decimal_addresses_and_streams(void **state)
+TEST_CASE(reads_decimal_addresses_and_streams)
 {
     const char *text = "1,00:00:00.5,free,140576000000,256,2781998384";
     log_row_t row;
@@ -90,7 +90,7 @@ static void reads_decimal_addresses_and_streams(void **state)
     assert_int_equal(row.stream, UINT64_C(2781998384));
 }
 
-static void reads_a_failure_row_as_rmm_writes_it(void **state)
+TEST_CASE(reads_a_failure_row_as_rmm_writes_it)
 {
     const char *text = "1,23:59:59:999999,allocate failure,(nil),1099511627776,0";
     log_row_t row;
@@ -101,7 +101,7 @@ static void reads_a_failure_row_as_rmm_writes_it(void **state)
     assert_int_equal(row.bytes, UINT64_C(1099511627776));
 }
 
-static void says_what_is_wrong_with_a_row(void **state)
+TEST_CASE(says_what_is_wrong_with_a_row)
 {
     assert_row_is_refused(
         "1,00:00:00.0,allocate,0x10,256",
@@ -134,14 +134,14 @@ static void says_what_is_wrong_with_a_row(void **state)
         "Stream \"0x10000000000000000\" does not fit in 64 bits");
 }
 
-static void shows_no_control_characters_of_a_bad_row(void **state)
+TEST_CASE(shows_no_control_characters_of_a_bad_row)
 {
     assert_row_is_refused(
         "1,00:00:00.0,\033[31mred,1,1,0",
         "Action \"?[31mred\" is none of allocate, free, allocate failure");
 }
 
-static void takes_the_largest_64_bit_numbers(void **state)
+TEST_CASE(takes_the_largest_64_bit_numbers)
 {
     const char *text = "18446744073709551615,00:00:00.0,free,0xffffffffffffffff,"
                        "18446744073709551615,0";
@@ -151,7 +151,7 @@ static void takes_the_largest_64_bit_numbers(void **state)
     assert_true(row.bytes == UINT64_MAX && row.pointer == UINT64_MAX);
 }
 
-static void gives_the_same_rows_whatever_the_pieces(void **state)
+TEST_CASE(gives_the_same_rows_whatever_the_pieces)
 {
     const char *text = "Thread,Time,Action,Pointer,Size,Stream\r\n"
                        "1,00:00:00.000001,allocate,0x100,256,0\r\n"
@@ -173,7 +173,7 @@ static void gives_the_same_rows_whatever_the_pieces(void **state)
     }
 }
 
-static void reads_a_log_without_its_header(void **state)
+TEST_CASE(reads_a_log_without_its_header)
 {
     collected_t collected = {0};
     assert_true(read_text(&collected, "1,00:00:00.1,allocate,0x100,256,0\n", 7));
@@ -181,7 +181,7 @@ static void reads_a_log_without_its_header(void **state)
     assert_int_equal(collected.rows[0].line, 1);
 }
 
-static void ignores_a_byte_order_mark_before_the_first_line(void **state)
+TEST_CASE(ignores_a_byte_order_mark_before_the_first_line)
 {
     const char *header = "\xef\xbb\xbfThread,Time,Action,Pointer,Size,Stream\r\n"
                          "1,00:00:00.1,allocate,0x100,256,0\r\n";
@@ -201,7 +201,7 @@ static void ignores_a_byte_order_mark_before_the_first_line(void **state)
     assert_int_equal(collected.problem_lines[0], 2);
 }
 
-static void refuses_a_header_in_the_middle(void **state)
+TEST_CASE(refuses_a_header_in_the_middle)
 {
     collected_t collected = {0};
     assert_true(read_text(
@@ -212,7 +212,7 @@ static void refuses_a_header_in_the_middle(void **state)
     assert_int_equal(collected.problem_lines[0], 2);
 }
 
-static void skips_an_overlong_line_whole_and_goes_on(void **state)
+TEST_CASE(skips_an_overlong_line_whole_and_goes_on)
 {
     char text[LOG_LINE_MAX * 3];
     memset(text, 'x', sizeof text);
@@ -230,7 +230,7 @@ static void skips_an_overlong_line_whole_and_goes_on(void **state)
     }
 }
 
-static void stops_when_the_sink_says_so(void **state)
+TEST_CASE(stops_when_the_sink_says_so)
 {
     collected_t collected = {.stop_after_rows = 1};
     assert_false(read_text(
@@ -239,7 +239,7 @@ static void stops_when_the_sink_says_so(void **state)
     assert_int_equal(collected.row_count, 1);
 }
 
-static void refuses_a_first_line_without_an_end(void **state)
+TEST_CASE(refuses_a_first_line_without_an_end)
 {
     collected_t collected = {.row_count = 0};
     const log_sink_t sink = {&collected, collect_row, collect_problem};
@@ -248,24 +248,4 @@ static void refuses_a_first_line_without_an_end(void **state)
     assert_string_equal(
         error, "not an allocation log: its first 65536 bytes are one line");
     assert_int_equal(collected.row_count + collected.problem_count, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_every_column_of_a_row),
-        cmocka_unit_test(reads_decimal_addresses_and_streams),
-        cmocka_unit_test(reads_a_failure_row_as_rmm_writes_it),
-        cmocka_unit_test(says_what_is_wrong_with_a_row),
-        cmocka_unit_test(shows_no_control_characters_of_a_bad_row),
-        cmocka_unit_test(takes_the_largest_64_bit_numbers),
-        cmocka_unit_test(gives_the_same_rows_whatever_the_pieces),
-        cmocka_unit_test(reads_a_log_without_its_header),
-        cmocka_unit_test(ignores_a_byte_order_mark_before_the_first_line),
-        cmocka_unit_test(refuses_a_header_in_the_middle),
-        cmocka_unit_test(skips_an_overlong_line_whole_and_goes_on),
-        cmocka_unit_test(stops_when_the_sink_says_so),
-        cmocka_unit_test(refuses_a_first_line_without_an_end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

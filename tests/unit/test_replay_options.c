@@ -38,7 +38,7 @@ static void assert_refused(const char *line, const char *expected)
     assert_string_equal(message, expected);
 }
 
-static void has_defaults(void **state)
+TEST_CASE(has_defaults)
 {
     assert_true(parse("rmm-replay log.csv"));
     assert_string_equal(options.log_path, "log.csv");
@@ -49,7 +49,7 @@ static void has_defaults(void **state)
     assert_false(options.hold);
 }
 
-static void takes_options_before_and_after_the_log(void **state)
+TEST_CASE(takes_options_before_and_after_the_log)
 {
     assert_true(
         parse("rmm-replay --pool-bytes=2GiB log.csv --speed 2.5 --json --hold 0"));
@@ -66,7 +66,7 @@ static void takes_options_before_and_after_the_log(void **state)
     assert_string_equal(options.log_path, "--odd");
 }
 
-static void says_what_an_option_expects(void **state)
+TEST_CASE(says_what_an_option_expects)
 {
     assert_refused(
         "rmm-replay --resource= log",
@@ -95,7 +95,7 @@ static void says_what_an_option_expects(void **state)
     assert_refused("rmm-replay a b", "more than one log is named; see --help");
 }
 
-static void knows_which_resources_have_a_size(void **state)
+TEST_CASE(knows_which_resources_have_a_size)
 {
     static const char *const none[] = {
         "cuda",      "async", "fixed_size", "pool:1GiB", "statistics+pool:1GiB:2GiB",
@@ -112,7 +112,7 @@ static void knows_which_resources_have_a_size(void **state)
     }
 }
 
-static void refuses_options_that_exclude_each_other(void **state)
+TEST_CASE(refuses_options_that_exclude_each_other)
 {
     assert_refused(
         "rmm-replay --resource cuda --pool-bytes 1GiB log",
@@ -156,7 +156,7 @@ static void refuses_options_that_exclude_each_other(void **state)
         "rmm-replay --timeline= log", "--timeline: \"\" is not the name of a file");
 }
 
-static void reads_sizes_with_suffixes(void **state)
+TEST_CASE(reads_sizes_with_suffixes)
 {
     const struct {
         const char *text;
@@ -190,7 +190,7 @@ static void reads_sizes_with_suffixes(void **state)
     }
 }
 
-static void reads_fractions(void **state)
+TEST_CASE(reads_fractions)
 {
     double value;
     assert_true(number_parse_fraction("0.25", &value) && value == 0.25);
@@ -220,7 +220,7 @@ static capacity_trial_t try_fake(void *context, uint64_t capacity_bytes)
     return capacity_bytes >= fake->needed ? CAPACITY_FITS : CAPACITY_TOO_SMALL;
 }
 
-static void finds_the_smallest_capacity_within_a_granule(void **state)
+TEST_CASE(finds_the_smallest_capacity_within_a_granule)
 {
     const uint64_t peaks[] = {1, 256, 100000, UINT64_C(5648896016), UINT64_C(1) << 60};
     for (size_t i = 0; i < sizeof peaks / sizeof *peaks; i++) {
@@ -241,7 +241,7 @@ static void finds_the_smallest_capacity_within_a_granule(void **state)
     }
 }
 
-static void says_when_four_times_the_peak_is_too_small(void **state)
+TEST_CASE(says_when_four_times_the_peak_is_too_small)
 {
     fake_t fake = {.needed = UINT64_MAX};
     uint64_t found = 7;
@@ -250,7 +250,7 @@ static void says_when_four_times_the_peak_is_too_small(void **state)
     assert_int_equal(found, 7);
 }
 
-static void stops_the_search_when_a_trial_fails(void **state)
+TEST_CASE(stops_the_search_when_a_trial_fails)
 {
     for (uint64_t trial = 1; trial < 8; trial++) {
         fake_t fake = {.needed = 1500000, .fail_at_trial = trial};
@@ -261,7 +261,7 @@ static void stops_the_search_when_a_trial_fails(void **state)
     }
 }
 
-static void granularity_is_a_thousandth_of_the_peak(void **state)
+TEST_CASE(granularity_is_a_thousandth_of_the_peak)
 {
     assert_int_equal(capacity_granularity(0), 256);
     assert_int_equal(capacity_granularity(511999), 256);
@@ -290,7 +290,7 @@ static capacity_trial_t try_fake_curve(void *context, uint64_t capacity_bytes)
     return CAPACITY_FITS;
 }
 
-static void tries_every_capacity_and_tells_the_safe_one_and_the_holes(void **state)
+TEST_CASE(tries_every_capacity_and_tells_the_safe_one_and_the_holes)
 {
     const struct {
         unsigned too_small[8];
@@ -313,7 +313,7 @@ static void tries_every_capacity_and_tells_the_safe_one_and_the_holes(void **sta
     }
 }
 
-static void a_curve_that_no_capacity_fits_has_no_holes(void **state)
+TEST_CASE(a_curve_that_no_capacity_fits_has_no_holes)
 {
     fake_t fake = {.needed = UINT64_MAX};
     capacity_curve_t curve;
@@ -322,7 +322,7 @@ static void a_curve_that_no_capacity_fits_has_no_holes(void **state)
     assert_int_equal(capacity_curve_holes(&curve), 0);
 }
 
-static void a_curve_covers_peaks_of_every_size(void **state)
+TEST_CASE(a_curve_covers_peaks_of_every_size)
 {
     const uint64_t peaks[] = {0, 1, 255, 257, UINT64_C(1) << 62};
     for (size_t i = 0; i < sizeof peaks / sizeof *peaks; i++) {
@@ -340,32 +340,10 @@ static void a_curve_covers_peaks_of_every_size(void **state)
     }
 }
 
-static void a_curve_stops_when_a_trial_fails(void **state)
+TEST_CASE(a_curve_stops_when_a_trial_fails)
 {
     fake_t fake = {.needed = 1500000, .fail_at_trial = 5};
     capacity_curve_t curve;
     assert_false(capacity_curve_measure(1000000, try_fake, &fake, &curve));
     assert_int_equal(fake.trials, 5);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(has_defaults),
-        cmocka_unit_test(takes_options_before_and_after_the_log),
-        cmocka_unit_test(says_what_an_option_expects),
-        cmocka_unit_test(knows_which_resources_have_a_size),
-        cmocka_unit_test(refuses_options_that_exclude_each_other),
-        cmocka_unit_test(reads_sizes_with_suffixes),
-        cmocka_unit_test(reads_fractions),
-        cmocka_unit_test(finds_the_smallest_capacity_within_a_granule),
-        cmocka_unit_test(says_when_four_times_the_peak_is_too_small),
-        cmocka_unit_test(stops_the_search_when_a_trial_fails),
-        cmocka_unit_test(granularity_is_a_thousandth_of_the_peak),
-        cmocka_unit_test(tries_every_capacity_and_tells_the_safe_one_and_the_holes),
-        cmocka_unit_test(a_curve_that_no_capacity_fits_has_no_holes),
-        cmocka_unit_test(a_curve_covers_peaks_of_every_size),
-        cmocka_unit_test(a_curve_stops_when_a_trial_fails),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,7 +29,7 @@ add(plan_t *plan, log_action_t action, uint64_t pointer, uint64_t bytes)
     return plan_add(plan, &row, problem);
 }
 
-static void pairs_a_free_with_its_allocation(void **state)
+TEST_CASE(pairs_a_free_with_its_allocation)
 {
     plan_t plan;
     plan_init(&plan);
@@ -50,7 +50,7 @@ static void pairs_a_free_with_its_allocation(void **state)
     plan_fini(&plan);
 }
 
-static void refuses_a_free_of_an_unknown_address(void **state)
+TEST_CASE(refuses_a_free_of_an_unknown_address)
 {
     plan_t plan;
     plan_init(&plan);
@@ -66,7 +66,7 @@ static void refuses_a_free_of_an_unknown_address(void **state)
     plan_fini(&plan);
 }
 
-static void refuses_a_second_allocation_of_a_live_address(void **state)
+TEST_CASE(refuses_a_second_allocation_of_a_live_address)
 {
     plan_t plan;
     plan_init(&plan);
@@ -81,7 +81,7 @@ static void refuses_a_second_allocation_of_a_live_address(void **state)
     plan_fini(&plan);
 }
 
-static void uses_the_size_of_the_allocation_at_its_free(void **state)
+TEST_CASE(uses_the_size_of_the_allocation_at_its_free)
 {
     plan_t plan;
     plan_init(&plan);
@@ -95,7 +95,7 @@ static void uses_the_size_of_the_allocation_at_its_free(void **state)
     plan_fini(&plan);
 }
 
-static void keeps_allocations_of_no_bytes_apart(void **state)
+TEST_CASE(keeps_allocations_of_no_bytes_apart)
 {
     plan_t plan;
     plan_init(&plan);
@@ -111,7 +111,7 @@ static void keeps_allocations_of_no_bytes_apart(void **state)
     plan_fini(&plan);
 }
 
-static void counts_failure_rows_and_replays_none(void **state)
+TEST_CASE(counts_failure_rows_and_replays_none)
 {
     plan_t plan;
     plan_init(&plan);
@@ -123,7 +123,7 @@ static void counts_failure_rows_and_replays_none(void **state)
     plan_fini(&plan);
 }
 
-static void refuses_sizes_whose_sum_would_overflow(void **state)
+TEST_CASE(refuses_sizes_whose_sum_would_overflow)
 {
     plan_t plan;
     plan_init(&plan);
@@ -135,7 +135,7 @@ static void refuses_sizes_whose_sum_would_overflow(void **state)
     plan_fini(&plan);
 }
 
-static void tells_streams_and_threads_apart(void **state)
+TEST_CASE(tells_streams_and_threads_apart)
 {
     plan_t plan;
     char problem[LOG_PROBLEM_MAX];
@@ -171,7 +171,7 @@ static void tells_streams_and_threads_apart(void **state)
     plan_fini(&plan);
 }
 
-static void keeps_time_across_midnight_and_late_rows(void **state)
+TEST_CASE(keeps_time_across_midnight_and_late_rows)
 {
     const uint64_t second = 1000000000;
     const uint64_t times[] = {86399 * second, 50000 * second, 86399 * second + 5, 10};
@@ -189,7 +189,7 @@ static void keeps_time_across_midnight_and_late_rows(void **state)
 }
 
 /* A shadow array says what the map must hold after each of many changes. */
-static void map_agrees_with_a_trivial_one(void **state)
+TEST_CASE(map_agrees_with_a_trivial_one)
 {
     enum { KEYS = 700 };
     static bool present[KEYS];
@@ -216,21 +216,4 @@ static void map_agrees_with_a_trivial_one(void **state)
         assert_int_equal(map.count, count);
     }
     map_fini(&map);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pairs_a_free_with_its_allocation),
-        cmocka_unit_test(refuses_a_free_of_an_unknown_address),
-        cmocka_unit_test(refuses_a_second_allocation_of_a_live_address),
-        cmocka_unit_test(uses_the_size_of_the_allocation_at_its_free),
-        cmocka_unit_test(keeps_allocations_of_no_bytes_apart),
-        cmocka_unit_test(counts_failure_rows_and_replays_none),
-        cmocka_unit_test(refuses_sizes_whose_sum_would_overflow),
-        cmocka_unit_test(tells_streams_and_threads_apart),
-        cmocka_unit_test(keeps_time_across_midnight_and_late_rows),
-        cmocka_unit_test(map_agrees_with_a_trivial_one),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

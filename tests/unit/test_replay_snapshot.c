@@ -68,7 +68,7 @@ static void assert_refused(const char *text, const char *expected)
     assert_int_equal(collected.row_count + collected.problem_count, 0);
 }
 
-static void reads_the_rows_of_a_recorded_file(void **state)
+TEST_CASE(reads_the_rows_of_a_recorded_file)
 {
     collected_t collected = {.row_count = 0};
     const log_sink_t sink = {&collected, collect_row, collect_problem};
@@ -105,7 +105,7 @@ static void reads_the_rows_of_a_recorded_file(void **state)
     plan_fini(&plan);
 }
 
-static void reports_entries_that_are_no_rows(void **state)
+TEST_CASE(reports_entries_that_are_no_rows)
 {
     static const struct {
         const char *entry, *problem;
@@ -142,7 +142,7 @@ static void reports_entries_that_are_no_rows(void **state)
     }
 }
 
-static void refuses_what_is_no_snapshot_of_one_gpu(void **state)
+TEST_CASE(refuses_what_is_no_snapshot_of_one_gpu)
 {
     (void)state;
     assert_refused("{", "damaged JSON: line 1");
@@ -164,7 +164,7 @@ static void refuses_what_is_no_snapshot_of_one_gpu(void **state)
 #define ROW "{\"action\": \"oom\", \"size\": 1, \"stream\": 0}"
 
 /* They are seen when the first one's entries were passed on. */
-static void refuses_traces_of_several_gpus(void **state)
+TEST_CASE(refuses_traces_of_several_gpus)
 {
     collected_t collected = {.row_count = 0};
     char problem[LOG_PROBLEM_MAX];
@@ -178,7 +178,7 @@ static void refuses_traces_of_several_gpus(void **state)
     assert_int_equal(collected.row_count, 1);
 }
 
-static void says_where_the_text_is_damaged(void **state)
+TEST_CASE(says_where_the_text_is_damaged)
 {
     static const struct {
         const char *text, *place;
@@ -247,7 +247,7 @@ static void count_free(void *ptr)
     free(ptr);
 }
 
-static void needs_memory_for_one_entry(void **state)
+TEST_CASE(needs_memory_for_one_entry)
 {
     collected_t collected = {.row_count = 0};
     const log_sink_t sink = {&collected, collect_row, collect_problem};
@@ -270,7 +270,7 @@ static size_t more_of_a_string(void *context, const char **piece_out)
     return 12;
 }
 
-static void refuses_a_value_without_end(void **state)
+TEST_CASE(refuses_a_value_without_end)
 {
     collected_t collected = {.row_count = 0};
     const log_sink_t sink = {&collected, collect_row, collect_problem};
@@ -283,7 +283,7 @@ static void refuses_a_value_without_end(void **state)
     assert_true(pieces < JSON_STREAM_VALUE_MAX / 12 + 10);
 }
 
-static void stops_when_the_sink_does(void **state)
+TEST_CASE(stops_when_the_sink_does)
 {
     collected_t collected = {.stop_after = 1};
     char problem[LOG_PROBLEM_MAX];
@@ -295,7 +295,7 @@ static void stops_when_the_sink_does(void **state)
     assert_int_equal(collected.row_count, 1);
 }
 
-static void knows_json_by_its_first_byte(void **state)
+TEST_CASE(knows_json_by_its_first_byte)
 {
     (void)state;
     assert_true(snapshot_begins(" \r\n\t{", 5));
@@ -306,7 +306,7 @@ static void knows_json_by_its_first_byte(void **state)
     assert_false(snapshot_begins("", 0));
 }
 
-static void refuses_a_pickle(void **state)
+TEST_CASE(refuses_a_pickle)
 {
     collected_t collected = {.row_count = 0};
     const log_sink_t sink = {&collected, collect_row, collect_problem};
@@ -321,21 +321,4 @@ static void refuses_a_pickle(void **state)
     assert_int_equal(remove(path), 0);
     assert_non_null(strstr(error, "a pickle is not read"));
     assert_int_equal(collected.row_count + collected.problem_count, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_the_rows_of_a_recorded_file),
-        cmocka_unit_test(reports_entries_that_are_no_rows),
-        cmocka_unit_test(refuses_what_is_no_snapshot_of_one_gpu),
-        cmocka_unit_test(refuses_traces_of_several_gpus),
-        cmocka_unit_test(says_where_the_text_is_damaged),
-        cmocka_unit_test(needs_memory_for_one_entry),
-        cmocka_unit_test(refuses_a_value_without_end),
-        cmocka_unit_test(stops_when_the_sink_does),
-        cmocka_unit_test(knows_json_by_its_first_byte),
-        cmocka_unit_test(refuses_a_pickle),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

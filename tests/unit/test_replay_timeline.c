@@ -48,7 +48,7 @@ static void assert_line(size_t number, const char *expected)
     assert_string_equal(line, expected);
 }
 
-static void has_a_row_for_each_operation_of_a_short_log(void **state)
+TEST_CASE(has_a_row_for_each_operation_of_a_short_log)
 {
     assert_int_equal(write_timeline(3, 2), 5);
     assert_line(1, "# log x");
@@ -58,7 +58,7 @@ static void has_a_row_for_each_operation_of_a_short_log(void **state)
     assert_line(5, "3,3000,3,6");
 }
 
-static void has_few_rows_for_a_long_log_and_keeps_its_peaks(void **state)
+TEST_CASE(has_few_rows_for_a_long_log_and_keeps_its_peaks)
 {
     /* 100001 operations in stretches of 101, the last one shorter */
     assert_int_equal(write_timeline(100001, 110), 2 + 991);
@@ -68,7 +68,7 @@ static void has_few_rows_for_a_long_log_and_keeps_its_peaks(void **state)
     assert_line(2 + 991, "100001,100001000,100001,200002");
 }
 
-static void a_run_that_failed_leaves_the_file_as_it_was(void **state)
+TEST_CASE(a_run_that_failed_leaves_the_file_as_it_was)
 {
     timeline_t timeline;
     assert_int_equal(write_timeline(3, 0), 5);
@@ -80,7 +80,7 @@ static void a_run_that_failed_leaves_the_file_as_it_was(void **state)
     assert_line(5, "3,3000,3,6");
 }
 
-static void says_why_it_cannot_be_written(void **state)
+TEST_CASE(says_why_it_cannot_be_written)
 {
     timeline_t timeline;
     assert_false(timeline_open(&timeline, "/dev/null/timeline", "log x", 1));
@@ -104,11 +104,5 @@ static int remove_file(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(has_a_row_for_each_operation_of_a_short_log),
-        cmocka_unit_test(has_few_rows_for_a_long_log_and_keeps_its_peaks),
-        cmocka_unit_test(a_run_that_failed_leaves_the_file_as_it_was),
-        cmocka_unit_test(says_why_it_cannot_be_written),
-    };
-    return cmocka_run_group_tests(tests, make_file, remove_file);
+    return harness_run_cases(make_file, remove_file);
 }

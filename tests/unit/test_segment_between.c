@@ -71,7 +71,7 @@ static void see_slot_0(rmm_segment_t *segment, bool *torn, uint64_t figures[2])
 }
 
 /* The figures are in the two halves of the record. */
-static void figures_of_two_moments_are_not_shown_as_one(void **state)
+TEST_CASE_WITH(figures_of_two_moments_are_not_shown_as_one, make_sample, NULL)
 {
     rmm_segment_t segment;
     uint64_t figures[2];
@@ -102,7 +102,7 @@ static void change_hands(int fd, uint64_t offset)
     }
 }
 
-static void a_slot_that_changes_hands_is_one_or_the_other(void **state)
+TEST_CASE_WITH(a_slot_that_changes_hands_is_one_or_the_other, make_sample, NULL)
 {
     rmm_segment_t segment;
     rmm_record_t record;
@@ -144,7 +144,7 @@ static uint64_t slot_figure(
     return figure;
 }
 
-static void a_batch_has_what_single_reads_have(void **state)
+TEST_CASE_WITH(a_batch_has_what_single_reads_have, make_sample, NULL)
 {
     static rmm_slot_batch_t batch;
     rmm_segment_t segment;
@@ -171,7 +171,7 @@ static void a_batch_has_what_single_reads_have(void **state)
 }
 
 /* Between the table's two reads. */
-static void a_slot_that_changes_during_a_batch_is_read_again(void **state)
+TEST_CASE_WITH(a_slot_that_changes_during_a_batch_is_read_again, make_sample, NULL)
 {
     static rmm_slot_batch_t batch;
     rmm_segment_t segment;
@@ -200,7 +200,8 @@ static void count_alone(int fd, uint64_t offset)
 }
 
 /* A resource without a lock has no sequence. */
-static void a_figure_that_changes_alone_during_a_batch_is_read_again(void **state)
+TEST_CASE_WITH(
+    a_figure_that_changes_alone_during_a_batch_is_read_again, make_sample, NULL)
 {
     static rmm_slot_batch_t batch;
     rmm_segment_t segment;
@@ -255,7 +256,7 @@ static uint64_t free_bytes_of_slot_0(void (*hook)(int fd, uint64_t offset))
 }
 
 /* Free is what is not live: while blocks come and go, all that was live at any time. */
-static void what_is_free_is_never_more_than_it_was(void **state)
+TEST_CASE_WITH(what_is_free_is_never_more_than_it_was, make_sample, NULL)
 {
     sample.slots[0].flags = RMM_SLOT_FREE_IS_REST;
     sample.slots[0].free_bytes = 10000;
@@ -285,7 +286,7 @@ static void hear(const rmm_log_message_t *message, void *arg)
     *sum += 10 + message->number;
 }
 
-static void a_message_that_is_overwritten_meanwhile_is_lost(void **state)
+TEST_CASE_WITH(a_message_that_is_overwritten_meanwhile_is_lost, make_sample, NULL)
 {
     rmm_ring_cursor_t cursor = {0};
     rmm_segment_t segment;
@@ -301,24 +302,4 @@ static void a_message_that_is_overwritten_meanwhile_is_lost(void **state)
     assert_int_equal(cursor.lost, 1);
     assert_int_equal(cursor.next, 3);
     rmm_segment_close(&segment);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(
-            figures_of_two_moments_are_not_shown_as_one, make_sample),
-        cmocka_unit_test_setup(
-            a_slot_that_changes_hands_is_one_or_the_other, make_sample),
-        cmocka_unit_test_setup(a_batch_has_what_single_reads_have, make_sample),
-        cmocka_unit_test_setup(
-            a_slot_that_changes_during_a_batch_is_read_again, make_sample),
-        cmocka_unit_test_setup(
-            a_figure_that_changes_alone_during_a_batch_is_read_again, make_sample),
-        cmocka_unit_test_setup(what_is_free_is_never_more_than_it_was, make_sample),
-        cmocka_unit_test_setup(
-            a_message_that_is_overwritten_meanwhile_is_lost, make_sample),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

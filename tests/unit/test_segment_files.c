@@ -34,6 +34,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+#define CASE(test) TEST_CASE_WITH(test, set_up, tear_down)
+
 static int put_file(const char *file_name, const void *bytes, size_t size)
 {
     int fd = openat(runtime.fd, file_name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -73,25 +75,25 @@ assert_verdict(const char *file_name, rmm_segment_verdict_t verdict, const char 
 
 /* --- open --------------------------------------------------------------------------- */
 
-static void opens_a_segment_of_the_uid_in_its_name(void **state)
+CASE(opens_a_segment_of_the_uid_in_its_name)
 {
     put_sample(name);
     assert_verdict(name, RMM_SEGMENT_GOOD, "");
 }
 
-static void says_when_there_is_no_such_file(void **state)
+CASE(says_when_there_is_no_such_file)
 {
     assert_verdict(name, RMM_SEGMENT_GONE, "No such file");
 }
 
-static void refuses_names_that_are_none(void **state)
+CASE(refuses_names_that_are_none)
 {
     put_sample("segment");
     assert_verdict("segment", RMM_SEGMENT_REFUSED, "not the name");
     assert_verdict("../x/1" NAME_TAIL, RMM_SEGMENT_REFUSED, "not the name");
 }
 
-static void refuses_links_fifos_and_directories(void **state)
+CASE(refuses_links_fifos_and_directories)
 {
     put_sample("target");
     assert_int_equal(symlinkat("target", runtime.fd, name), 0);
@@ -111,7 +113,7 @@ static void refuses_links_fifos_and_directories(void **state)
 }
 
 /* A process in a user namespace names its file by the uid that it sees. */
-static void a_segment_belongs_to_the_owner_of_its_file(void **state)
+CASE(a_segment_belongs_to_the_owner_of_its_file)
 {
     char reason[RMM_SEGMENT_REASON_BYTES];
     rmm_segment_t segment;
@@ -160,7 +162,7 @@ static int try_control(size_t size)
     return error;
 }
 
-static void a_control_page_is_checked_like_a_segment(void **state)
+CASE(a_control_page_is_checked_like_a_segment)
 {
     rmm_segment_t segment = {.uid = geteuid()};
     rmm_control_t control;
@@ -187,7 +189,7 @@ static void a_control_page_is_checked_like_a_segment(void **state)
     assert_int_equal(try_control(sizeof(page)), -EPROTO);
 }
 
-static void requests_are_numbers_that_rise(void **state)
+CASE(requests_are_numbers_that_rise)
 {
     int fd = -1;
     rmm_control_t control;
@@ -221,7 +223,7 @@ static void requests_are_numbers_that_rise(void **state)
     rmm_control_close(&control);
 }
 
-static void requests_of_adjacent_slots_are_read_together(void **state)
+CASE(requests_of_adjacent_slots_are_read_together)
 {
     rmm_control_t control;
     rmm_control_slot_t several[4], one;
@@ -274,7 +276,7 @@ static mode_t mode_of(const char *file_name)
     return status.st_mode & 07777;
 }
 
-static void a_dead_segment_is_marked_then_removed_with_its_side_files(void **state)
+CASE(a_dead_segment_is_marked_then_removed_with_its_side_files)
 {
     char control_name[RMM_SEGMENT_NAME_BYTES + 8];
     char leaks_name[RMM_SEGMENT_NAME_BYTES + 8];
@@ -302,7 +304,7 @@ static void a_dead_segment_is_marked_then_removed_with_its_side_files(void **sta
 }
 
 /* What programs remove when they start, while the daemon may be down. */
-static void a_dead_segment_waits_for_a_daemon_that_keeps_totals(void **state)
+CASE(a_dead_segment_waits_for_a_daemon_that_keeps_totals)
 {
     put_sample(name);
     put_sample(RMM_TOTALS_FILE);
@@ -321,7 +323,7 @@ static void a_dead_segment_waits_for_a_daemon_that_keeps_totals(void **state)
     assert_int_equal(unlinkat(runtime.fd, RMM_TOTALS_FILE, 0), 0);
 }
 
-static void a_mark_from_the_future_starts_again(void **state)
+CASE(a_mark_from_the_future_starts_again)
 {
     struct stat status;
     struct timespec now;
@@ -335,7 +337,7 @@ static void a_mark_from_the_future_starts_again(void **state)
     assert_true(status.st_mtim.tv_sec <= now.tv_sec);
 }
 
-static void what_somebody_holds_stays(void **state)
+CASE(what_somebody_holds_stays)
 {
     char temporary[RMM_SEGMENT_NAME_BYTES + 8];
     char orphan[RMM_SEGMENT_NAME_BYTES + 8];
@@ -360,7 +362,7 @@ static void what_somebody_holds_stays(void **state)
     assert_false(exists(orphan));
 }
 
-static void asking_who_holds_it_leaves_no_lock(void **state)
+CASE(asking_who_holds_it_leaves_no_lock)
 {
     char reason[RMM_SEGMENT_REASON_BYTES];
     rmm_segment_t segment;
@@ -380,7 +382,7 @@ static void asking_who_holds_it_leaves_no_lock(void **state)
     rmm_segment_close(&segment);
 }
 
-static void a_young_temporary_stays(void **state)
+CASE(a_young_temporary_stays)
 {
     char temporary[RMM_SEGMENT_NAME_BYTES + 8];
 
@@ -392,7 +394,7 @@ static void a_young_temporary_stays(void **state)
     assert_int_equal(sweep(), 1);
 }
 
-static void what_is_not_ours_stays(void **state)
+CASE(what_is_not_ours_stays)
 {
     put_sample("rmmfs.state");
     assert_int_equal(symlinkat("rmmfs.state", runtime.fd, name), 0);
@@ -407,7 +409,7 @@ static void what_is_not_ours_stays(void **state)
     assert_int_equal(mode_of("rmmfs.state"), 0600); /* not through a hard link */
 }
 
-static void a_user_sweeps_only_what_is_theirs_and_root_everything(void **state)
+CASE(a_user_sweeps_only_what_is_theirs_and_root_everything)
 {
     char other[RMM_SEGMENT_NAME_BYTES];
 
@@ -450,7 +452,7 @@ static bool choose(rmm_runtime_roots_t roots)
     return rmm__runtime_dir_from(&roots, path, why, sizeof(why));
 }
 
-static void takes_the_first_place_that_is_there(void **state)
+CASE(takes_the_first_place_that_is_there)
 {
     char shared_name[64];
 
@@ -477,7 +479,7 @@ static void takes_the_first_place_that_is_there(void **state)
     assert_int_equal(mode_of(shared_name), 0700);
 }
 
-static void an_unusable_runtime_dir_has_no_fallback(void **state)
+CASE(an_unusable_runtime_dir_has_no_fallback)
 {
     char long_path[400];
 
@@ -512,7 +514,7 @@ static void choose_on_a_read_only_mount(child_t *self, void *directory)
     CHECK(strstr(why, "not writable: Read-only file system") != NULL);
 }
 
-static void a_read_only_file_system_is_named_as_the_reason(void **state)
+CASE(a_read_only_file_system_is_named_as_the_reason)
 {
     char shared_name[64];
 
@@ -522,7 +524,7 @@ static void a_read_only_file_system_is_named_as_the_reason(void **state)
     child_run(choose_on_a_read_only_mount, in_runtime(shared_name));
 }
 
-static void a_runtime_directory_that_others_may_write_to_is_refused(void **state)
+CASE(a_runtime_directory_that_others_may_write_to_is_refused)
 {
     char shared_name[64];
 
@@ -548,7 +550,7 @@ static void a_runtime_directory_that_others_may_write_to_is_refused(void **state
     }
 }
 
-static void another_users_session_is_passed_over(void **state)
+CASE(another_users_session_is_passed_over)
 {
     if (geteuid() != 0) {
         print_message("not root: no session of another user\n");
@@ -559,35 +561,4 @@ static void another_users_session_is_passed_over(void **state)
     assert_true(choose((rmm_runtime_roots_t){.session = in_runtime("session")}));
     assert_string_equal(path, in_runtime("rmm-0"));
     assert_false(exists("session/rmm"));
-}
-
-#define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(opens_a_segment_of_the_uid_in_its_name),
-        CASE(says_when_there_is_no_such_file),
-        CASE(refuses_names_that_are_none),
-        CASE(refuses_links_fifos_and_directories),
-        CASE(a_segment_belongs_to_the_owner_of_its_file),
-        CASE(a_control_page_is_checked_like_a_segment),
-        CASE(requests_are_numbers_that_rise),
-        CASE(requests_of_adjacent_slots_are_read_together),
-        CASE(a_dead_segment_is_marked_then_removed_with_its_side_files),
-        CASE(a_dead_segment_waits_for_a_daemon_that_keeps_totals),
-        CASE(a_mark_from_the_future_starts_again),
-        CASE(what_somebody_holds_stays),
-        CASE(asking_who_holds_it_leaves_no_lock),
-        CASE(a_young_temporary_stays),
-        CASE(what_is_not_ours_stays),
-        CASE(a_user_sweeps_only_what_is_theirs_and_root_everything),
-        CASE(takes_the_first_place_that_is_there),
-        CASE(an_unusable_runtime_dir_has_no_fallback),
-        CASE(a_read_only_file_system_is_named_as_the_reason),
-        CASE(a_runtime_directory_that_others_may_write_to_is_refused),
-        CASE(another_users_session_is_passed_over),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -297,7 +297,7 @@ static size_t read_rows(
     return count;
 }
 
-static void the_document_describes_every_byte(void **state)
+TEST_CASE(the_document_describes_every_byte)
 {
     FILE *document = open_document("segment-format.md");
     static char names[ROWS_MAX][64];
@@ -353,7 +353,7 @@ static const constant_t constants[] = {
     CONSTANT(RMM_LOG_TEXT_BYTES),
 };
 
-static void the_document_has_the_constants(void **state)
+TEST_CASE(the_document_has_the_constants)
 {
     const size_t count = sizeof(constants) / sizeof(constants[0]);
     FILE *document = open_document("segment-format.md");
@@ -374,21 +374,10 @@ static void the_document_has_the_constants(void **state)
     fclose(document);
 }
 
-static void the_magic_numbers_spell_the_documented_letters(void **state)
+TEST_CASE(the_magic_numbers_spell_the_documented_letters)
 {
     const uint64_t segment = RMM_SEGMENT_MAGIC, control = RMM_CONTROL_MAGIC;
 
     assert_memory_equal(&segment, "RMMCSEG1", 8);
     assert_memory_equal(&control, "RMMCCTL1", 8);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_document_describes_every_byte),
-        cmocka_unit_test(the_document_has_the_constants),
-        cmocka_unit_test(the_magic_numbers_spell_the_documented_letters),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -100,6 +100,8 @@ static int close_file(void **state)
     return 0;
 }
 
+#define CASE(name) TEST_CASE_WITH(name, set_up, close_file)
+
 typedef struct seen {
     uint32_t count, stop_after;
 } seen_t;
@@ -120,7 +122,7 @@ static bool see(const rmm_leak_info_t *leak, void *arg)
     return seen->count != seen->stop_after;
 }
 
-static void what_holds_together_is_read(void **state)
+CASE(what_holds_together_is_read)
 {
     seen_t seen = {0, 0};
 
@@ -139,7 +141,7 @@ static bool see_many_frames(const rmm_leak_info_t *leak, void *arg)
     return true;
 }
 
-static void more_than_there_is_room_for_is_cut(void **state)
+CASE(more_than_there_is_room_for_is_cut)
 {
     bool saw = false;
 
@@ -151,7 +153,7 @@ static void more_than_there_is_room_for_is_cut(void **state)
     assert_true(saw);
 }
 
-static void a_row_that_changes_all_the_time_is_counted_but_not_shown(void **state)
+CASE(a_row_that_changes_all_the_time_is_counted_but_not_shown)
 {
     seen_t seen = {0, 0};
 
@@ -163,7 +165,7 @@ static void a_row_that_changes_all_the_time_is_counted_but_not_shown(void **stat
     assert_int_equal(seen.count, (ROWS - 10) / 2 - 2);
 }
 
-static void what_does_not_hold_together_is_refused(void **state)
+CASE(what_does_not_hold_together_is_refused)
 {
     int fd;
 
@@ -203,7 +205,7 @@ static void what_does_not_hold_together_is_refused(void **state)
     close(fd);
 }
 
-static void a_file_cut_while_it_is_read_ends_the_walk(void **state)
+CASE(a_file_cut_while_it_is_read_ends_the_walk)
 {
     seen_t seen = {0, 0};
 
@@ -230,7 +232,7 @@ static bool see_module(const rmm_leaks_module_t *module, void *arg)
     return seen->count != seen->stop_after;
 }
 
-static void complete_modules_are_returned_in_order(void **state)
+CASE(complete_modules_are_returned_in_order)
 {
     seen_modules_t seen = {0};
     const uint32_t all = MODULES;
@@ -254,7 +256,7 @@ static void complete_modules_are_returned_in_order(void **state)
     assert_int_equal(seen.count, 2);
 }
 
-static void modules_that_make_no_sense_are_left_out_and_paths_cleaned(void **state)
+CASE(modules_that_make_no_sense_are_left_out_and_paths_cleaned)
 {
     seen_modules_t seen = {0};
 
@@ -273,7 +275,7 @@ static void modules_that_make_no_sense_are_left_out_and_paths_cleaned(void **sta
     assert_int_equal(seen.count, 1);
 }
 
-static void only_a_regular_file_of_its_owner_is_opened(void **state)
+CASE(only_a_regular_file_of_its_owner_is_opened)
 {
     static const char segment[] = "0.0123456789abcdef";
     static const char name[] = "0.0123456789abcdef.leaks";
@@ -298,22 +300,4 @@ static void only_a_regular_file_of_its_owner_is_opened(void **state)
     assert_int_equal(mkfifoat(runtime.fd, name, 0600), 0);
     assert_int_equal(rmm_leaks_open(&file, runtime.fd, segment, geteuid()), -EPROTO);
     runtime_close(&runtime);
-}
-
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, close_file)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(what_holds_together_is_read),
-        CASE(more_than_there_is_room_for_is_cut),
-        CASE(a_row_that_changes_all_the_time_is_counted_but_not_shown),
-        CASE(what_does_not_hold_together_is_refused),
-        CASE(a_file_cut_while_it_is_read_ends_the_walk),
-        CASE(complete_modules_are_returned_in_order),
-        CASE(modules_that_make_no_sense_are_left_out_and_paths_cleaned),
-        CASE(only_a_regular_file_of_its_owner_is_opened),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -61,7 +61,7 @@ static heard_t read_all(rmm_ring_cursor_t *cursor, bool ended)
     return heard;
 }
 
-static void every_message_comes_once_and_in_order(void **state)
+TEST_CASE_WITH(every_message_comes_once_and_in_order, make_sample, NULL)
 {
     rmm_ring_cursor_t cursor = {0};
     heard_t heard = read_all(&cursor, false);
@@ -81,7 +81,7 @@ static void every_message_comes_once_and_in_order(void **state)
     assert_int_equal(cursor.lost, 0);
 }
 
-static void a_reader_that_is_too_slow_is_told_what_it_missed(void **state)
+TEST_CASE_WITH(a_reader_that_is_too_slow_is_told_what_it_missed, make_sample, NULL)
 {
     rmm_ring_cursor_t cursor = {.next = 3};
     heard_t heard;
@@ -97,7 +97,7 @@ static void a_reader_that_is_too_slow_is_told_what_it_missed(void **state)
     assert_int_equal(cursor.next, 1003);
 }
 
-static void what_is_being_written_is_waited_for(void **state)
+TEST_CASE_WITH(what_is_being_written_is_waited_for, make_sample, NULL)
 {
     rmm_ring_cursor_t cursor = {0};
 
@@ -111,7 +111,7 @@ static void what_is_being_written_is_waited_for(void **state)
     assert_int_equal(cursor.lost, 0);
 }
 
-static void a_writer_killed_in_the_middle_loses_one_message(void **state)
+TEST_CASE_WITH(a_writer_killed_in_the_middle_loses_one_message, make_sample, NULL)
 {
     rmm_ring_cursor_t cursor = {0};
 
@@ -123,7 +123,7 @@ static void a_writer_killed_in_the_middle_loses_one_message(void **state)
     assert_int_equal(cursor.next, 5);
 }
 
-static void a_thread_that_is_stuck_holds_nobody_up_for_long(void **state)
+TEST_CASE_WITH(a_thread_that_is_stuck_holds_nobody_up_for_long, make_sample, NULL)
 {
     rmm_ring_cursor_t cursor = {.next = 3};
     heard_t heard;
@@ -138,7 +138,7 @@ static void a_thread_that_is_stuck_holds_nobody_up_for_long(void **state)
     assert_int_equal(cursor.lost, 1);
 }
 
-static void nonsense_is_bounded_and_clean(void **state)
+TEST_CASE_WITH(nonsense_is_bounded_and_clean, make_sample, NULL)
 {
     rmm_ring_cursor_t cursor = {0};
     heard_t heard;
@@ -159,7 +159,7 @@ static void nonsense_is_bounded_and_clean(void **state)
     assert_null(strchr(heard.last.text, '\n'));
 }
 
-static void an_older_segment_has_no_log(void **state)
+TEST_CASE_WITH(an_older_segment_has_no_log, make_sample, NULL)
 {
     char reason[RMM_SEGMENT_REASON_BYTES];
     rmm_ring_cursor_t cursor = {0};
@@ -179,7 +179,7 @@ static void an_older_segment_has_no_log(void **state)
     rmm_segment_close(&segment);
 }
 
-static void a_reader_finds_the_log_level(void **state)
+TEST_CASE_WITH(a_reader_finds_the_log_level, make_sample, NULL)
 {
     char reason[RMM_SEGMENT_REASON_BYTES];
     rmm_segment_t segment;
@@ -198,7 +198,7 @@ static void a_reader_finds_the_log_level(void **state)
     rmm_segment_close(&segment);
 }
 
-static void a_ring_of_events_is_checked(void **state)
+TEST_CASE(a_ring_of_events_is_checked)
 {
     rmm_events_header_t header = {
         .magic = RMM_EVENTS_MAGIC,
@@ -223,24 +223,4 @@ static void a_ring_of_events_is_checked(void **state)
     assert_int_equal(pwrite(fd, &header, sizeof(header), 0), sizeof(header));
     assert_int_equal(rmm_events_attach(&events, fd, getuid()), -EPROTO);
     close(fd);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(every_message_comes_once_and_in_order, make_sample),
-        cmocka_unit_test_setup(
-            a_reader_that_is_too_slow_is_told_what_it_missed, make_sample),
-        cmocka_unit_test_setup(what_is_being_written_is_waited_for, make_sample),
-        cmocka_unit_test_setup(
-            a_writer_killed_in_the_middle_loses_one_message, make_sample),
-        cmocka_unit_test_setup(
-            a_thread_that_is_stuck_holds_nobody_up_for_long, make_sample),
-        cmocka_unit_test_setup(nonsense_is_bounded_and_clean, make_sample),
-        cmocka_unit_test_setup(an_older_segment_has_no_log, make_sample),
-        cmocka_unit_test_setup(a_reader_finds_the_log_level, make_sample),
-        cmocka_unit_test(a_ring_of_events_is_checked),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,7 +43,7 @@ static const name_case_t names[] = {
     {"..1000.0123456789abcdef.tmp", RMM_FILE_OTHER, 0},
 };
 
-static void tells_segments_side_files_and_temporaries_apart(void **state)
+TEST_CASE(tells_segments_side_files_and_temporaries_apart)
 {
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         rmm_file_name_t parsed = rmm__file_name_parse(names[i].name);
@@ -90,7 +90,7 @@ static const text_case_t texts[] = {
      "a?b"},
 };
 
-static void text_becomes_printable_utf8(void **state)
+TEST_CASE(text_becomes_printable_utf8)
 {
     char buffer[32];
 
@@ -104,7 +104,7 @@ static void text_becomes_printable_utf8(void **state)
     }
 }
 
-static void a_cut_drops_the_character_that_it_hits(void **state)
+TEST_CASE(a_cut_drops_the_character_that_it_hits)
 {
     char buffer[6];
 
@@ -124,7 +124,7 @@ static void a_cut_drops_the_character_that_it_hits(void **state)
     assert_string_equal(buffer, "");
 }
 
-static void cleaning_reads_no_byte_beyond_its_field(void **state)
+TEST_CASE(cleaning_reads_no_byte_beyond_its_field)
 {
     char buffer[8] = "abcdefg";
 
@@ -132,16 +132,4 @@ static void cleaning_reads_no_byte_beyond_its_field(void **state)
     rmm__text_clean(buffer, 7);
     assert_string_equal(buffer, "abcdef");
     assert_int_equal((unsigned char)buffer[7], 0xc3);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tells_segments_side_files_and_temporaries_apart),
-        cmocka_unit_test(text_becomes_printable_utf8),
-        cmocka_unit_test(a_cut_drops_the_character_that_it_hits),
-        cmocka_unit_test(cleaning_reads_no_byte_beyond_its_field),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,6 +47,8 @@ static int close_segment(void **state)
     return 0;
 }
 
+#define CASE(name) TEST_CASE_WITH(name, make_sample, close_segment)
+
 /* --- what is refused ---------------------------------------------------------------- */
 
 /* What breaks the sample, and a part of what the reader says of it. */
@@ -130,7 +132,7 @@ static const struct {
     const char *reason;
 } broken[] = {BREAKS(BREAK_ROW)};
 
-static void refuses_what_does_not_hold_together(void **state)
+TEST_CASE(refuses_what_does_not_hold_together)
 {
     char reason[RMM_SEGMENT_REASON_BYTES];
 
@@ -147,7 +149,7 @@ static void refuses_what_does_not_hold_together(void **state)
     }
 }
 
-static void refuses_every_truncation(void **state)
+CASE(refuses_every_truncation)
 {
     char reason[RMM_SEGMENT_REASON_BYTES];
 
@@ -156,7 +158,7 @@ static void refuses_every_truncation(void **state)
     }
 }
 
-static void refuses_a_file_larger_than_any_segment(void **state)
+CASE(refuses_a_file_larger_than_any_segment)
 {
     char reason[RMM_SEGMENT_REASON_BYTES];
     int fd = sample_file(&sample, sizeof(sample));
@@ -170,7 +172,7 @@ static void refuses_a_file_larger_than_any_segment(void **state)
 
 /* --- what is read ------------------------------------------------------------------- */
 
-static void reads_every_figure_where_it_is(void **state)
+CASE(reads_every_figure_where_it_is)
 {
     uint64_t value;
 
@@ -197,7 +199,7 @@ static void reads_every_figure_where_it_is(void **state)
     assert_false(rmm_segment_read_slot(&segment, 256, &record, NULL));
 }
 
-static void strings_come_out_terminated_and_printable(void **state)
+CASE(strings_come_out_terminated_and_printable)
 {
     memset(sample.header.comm, 'c', sizeof(sample.header.comm));
     memset(sample.locations[0].name, '\n', sizeof(sample.locations[0].name));
@@ -217,7 +219,7 @@ static void strings_come_out_terminated_and_printable(void **state)
                                         "e?[2J");
 }
 
-static void a_writer_killed_in_the_middle_is_torn_not_endless(void **state)
+CASE(a_writer_killed_in_the_middle_is_torn_not_endless)
 {
     bool torn = false;
 
@@ -232,7 +234,7 @@ static void a_writer_killed_in_the_middle_is_torn_not_endless(void **state)
     assert_false(rmm_segment_read_slot_identity(&segment, 2, &record));
 }
 
-static void an_identity_is_that_of_the_record_without_figures(void **state)
+CASE(an_identity_is_that_of_the_record_without_figures)
 {
     static const unsigned char nothing[sizeof(rmm_record_t)];
     const size_t identity = offsetof(rmm_segment_slot_t, figures);
@@ -252,7 +254,7 @@ static void an_identity_is_that_of_the_record_without_figures(void **state)
     assert_false(rmm_segment_read_slot_identity(&segment, 0, &alone));
 }
 
-static void a_file_cut_while_open_reads_as_nothing(void **state)
+CASE(a_file_cut_while_open_reads_as_nothing)
 {
     attach_sample();
     assert_int_equal(ftruncate(segment.fd, 1000), 0);
@@ -263,7 +265,7 @@ static void a_file_cut_while_open_reads_as_nothing(void **state)
 }
 
 /* A slot stands there, and belongs to the table no more. */
-static void a_slot_behind_the_table_is_not_read(void **state)
+CASE(a_slot_behind_the_table_is_not_read)
 {
     sample.header.slots_count = 2;
     attach_sample();
@@ -271,7 +273,7 @@ static void a_slot_behind_the_table_is_not_read(void **state)
     assert_false(rmm_segment_read_slot(&segment, 2, &record, NULL));
 }
 
-static void a_lie_about_used_slots_is_bounded(void **state)
+CASE(a_lie_about_used_slots_is_bounded)
 {
     atomic_init(&sample.header.slots_high, UINT32_MAX);
     attach_sample();
@@ -298,7 +300,7 @@ static uint64_t slot_stat(rmm_slot_stat_t stat)
     return value;
 }
 
-static void a_figure_is_the_records_word_and_all_stripes(void **state)
+CASE(a_figure_is_the_records_word_and_all_stripes)
 {
     const size_t last = RMM_SEGMENT_STRIPES - 1;
 
@@ -323,7 +325,7 @@ static void a_figure_is_the_records_word_and_all_stripes(void **state)
         2000 + offsetof(rmm_segment_slot_t, oom_count));
 }
 
-static void a_gauge_is_never_negative(void **state)
+CASE(a_gauge_is_never_negative)
 {
     atomic_init(&sample.slots[2].padding_bytes, 50);
     atomic_init(&sample.slot_stripes[2][3].padding_removed, 51);
@@ -337,7 +339,7 @@ static void a_gauge_is_never_negative(void **state)
     assert_int_equal(slot_stat(RMM_SLOT_STAT_padding_bytes), 10);
 }
 
-static void sums_of_a_file_that_lies_do_not_wrap(void **state)
+CASE(sums_of_a_file_that_lies_do_not_wrap)
 {
     atomic_init(&sample.slots[2].total_bytes, 10);
     atomic_init(&sample.slot_stripes[2][0].total_bytes, UINT64_MAX);
@@ -348,7 +350,7 @@ static void sums_of_a_file_that_lies_do_not_wrap(void **state)
     assert_true(slot_stat(RMM_SLOT_STAT_padding_bytes) <= INT64_MAX);
 }
 
-static void free_bytes_may_be_what_is_not_live(void **state)
+CASE(free_bytes_may_be_what_is_not_live)
 {
     rmm_segment_slot_t *slot = &sample.slots[2];
 
@@ -372,7 +374,7 @@ static void free_bytes_may_be_what_is_not_live(void **state)
 
 /* --- other versions ----------------------------------------------------------------- */
 
-static void an_older_segment_lacks_what_it_lacks(void **state)
+CASE(an_older_segment_lacks_what_it_lacks)
 {
     const uint32_t gone = RMM_LOCATION_STAT_node_peak_bytes;
     uint64_t value = 5;
@@ -386,7 +388,7 @@ static void an_older_segment_lacks_what_it_lacks(void **state)
 }
 
 /* Whatever the buffer held before. */
-static void what_a_shorter_record_lacks_is_zero(void **state)
+CASE(what_a_shorter_record_lacks_is_zero)
 {
     attach_sample();
     memset(&record, 0xff, sizeof(record));
@@ -396,7 +398,7 @@ static void what_a_shorter_record_lacks_is_zero(void **state)
     }
 }
 
-static void segments_without_stripes_read_as_ever(void **state)
+CASE(segments_without_stripes_read_as_ever)
 {
     uint64_t value;
 
@@ -422,7 +424,7 @@ static void segments_without_stripes_read_as_ever(void **state)
 }
 
 /* What a reader of minor 1 does: it passes over scopes that it does not know. */
-static void an_older_reader_does_not_know_what_is_striped(void **state)
+CASE(an_older_reader_does_not_know_what_is_striped)
 {
     static const char *const known[] = {"current_bytes",  "peak_bytes",
                                         "peak_count",     "lifetime_peak_bytes",
@@ -448,7 +450,7 @@ static void an_older_reader_does_not_know_what_is_striped(void **state)
 
 /* Wider locations, a new figure in the new part, a new kind of record, a longer schema
  * entry, unknown kinds. */
-static void a_newer_segment_shows_its_new_figures(void **state)
+CASE(a_newer_segment_shows_its_new_figures)
 {
     enum { STRIDE = 640, SCHEMA_STRIDE = 64, SCHEMA_AT = 512, LOCATIONS_AT = 4096 };
     static unsigned char bytes[64 * 1024];
@@ -499,7 +501,7 @@ static void a_newer_segment_shows_its_new_figures(void **state)
         &segment, &record, RMM_LOCATION_STAT_peak_bytes, &value));
 }
 
-static void more_statistics_than_it_can_keep_are_cut(void **state)
+CASE(more_statistics_than_it_can_keep_are_cut)
 {
     for (uint32_t i = sample.header.schema_count; i < RMM_SCHEMA_MAX; i++) {
         snprintf(sample.schema[i].name, 40, "extra_%u", i);
@@ -512,34 +514,4 @@ static void more_statistics_than_it_can_keep_are_cut(void **state)
         RMM_SCHEMA_MAX + 2; /* the last two are a location's bytes */
     attach_sample();
     assert_int_equal(segment.header.schema_count, RMM_SCHEMA_MAX);
-}
-
-#define CASE(name) cmocka_unit_test_setup_teardown(name, make_sample, close_segment)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(refuses_what_does_not_hold_together),
-        CASE(refuses_every_truncation),
-        CASE(refuses_a_file_larger_than_any_segment),
-        CASE(reads_every_figure_where_it_is),
-        CASE(strings_come_out_terminated_and_printable),
-        CASE(a_writer_killed_in_the_middle_is_torn_not_endless),
-        CASE(an_identity_is_that_of_the_record_without_figures),
-        CASE(a_file_cut_while_open_reads_as_nothing),
-        CASE(a_slot_behind_the_table_is_not_read),
-        CASE(a_lie_about_used_slots_is_bounded),
-        CASE(a_figure_is_the_records_word_and_all_stripes),
-        CASE(a_gauge_is_never_negative),
-        CASE(sums_of_a_file_that_lies_do_not_wrap),
-        CASE(free_bytes_may_be_what_is_not_live),
-        CASE(segments_without_stripes_read_as_ever),
-        CASE(an_older_reader_does_not_know_what_is_striped),
-        CASE(what_a_shorter_record_lacks_is_zero),
-        CASE(an_older_segment_lacks_what_it_lacks),
-        CASE(a_newer_segment_shows_its_new_figures),
-        CASE(more_statistics_than_it_can_keep_are_cut),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

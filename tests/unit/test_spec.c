@@ -47,7 +47,7 @@ static void expect_size(const char *size, uint64_t value, bool is_percent)
     assert_int_equal(spec.parts[0].sizes[0].is_percent, is_percent);
 }
 
-static void reads_a_name_alone(void **state)
+TEST_CASE(reads_a_name_alone)
 {
     rmm_spec_t spec = parsed("pool");
 
@@ -56,13 +56,13 @@ static void reads_a_name_alone(void **state)
     assert_int_equal(spec.parts[0].size_count, 0);
 }
 
-static void takes_a_dash_for_an_underscore(void **state)
+TEST_CASE(takes_a_dash_for_an_underscore)
 {
     assert_string_equal(parsed("pool-virtual").parts[0].name, "pool_virtual");
     assert_string_equal(parsed("thread-safe+cuda").parts[0].name, "thread_safe");
 }
 
-static void reads_sizes_in_every_unit(void **state)
+TEST_CASE(reads_sizes_in_every_unit)
 {
     expect_size("0", 0, false);
     expect_size("1000", 1000, false);
@@ -77,7 +77,7 @@ static void reads_sizes_in_every_unit(void **state)
     expect_size("100%", 100, true);
 }
 
-static void reads_parts_in_the_order_written(void **state)
+TEST_CASE(reads_parts_in_the_order_written)
 {
     rmm_spec_t spec = parsed("limiting:4GiB+statistics+pool:50%:90%");
 
@@ -93,7 +93,7 @@ static void reads_parts_in_the_order_written(void **state)
     assert_int_equal(spec.parts[2].sizes[1].value, 90);
 }
 
-static void refuses_what_is_no_size(void **state)
+TEST_CASE(refuses_what_is_no_size)
 {
     static const char *const sizes[] = {
         "",
@@ -134,7 +134,7 @@ static void refuses_what_is_no_size(void **state)
     expect_malformed("pool::1MiB", "'' is not a size");
 }
 
-static void refuses_what_is_no_name(void **state)
+TEST_CASE(refuses_what_is_no_name)
 {
     expect_malformed("", "a name is missing");
     expect_malformed("+", "a name is missing");
@@ -152,13 +152,13 @@ static void refuses_what_is_no_name(void **state)
     expect_malformed("a_name_of_24_characters_", "is not the name"); /* and a NUL */
 }
 
-static void refuses_more_than_it_has_room_for(void **state)
+TEST_CASE(refuses_more_than_it_has_room_for)
 {
     expect_malformed("a+a+a+a+a+a+a+a+a", "more than 8 parts");
     expect_malformed("pool:1:2:3", "'pool' has more than 2 sizes");
 }
 
-static void refuses_words_that_stand_for_nothing(void **state)
+TEST_CASE(refuses_words_that_stand_for_nothing)
 {
     expect_malformed(
         "poool", "no resource is named 'poool'; the names are cuda pool pool_virtual ");
@@ -168,7 +168,7 @@ static void refuses_words_that_stand_for_nothing(void **state)
         "host", "no resource is named 'host'"); /* no kernel could use it */
 }
 
-static void refuses_sizes_where_they_mean_nothing(void **state)
+TEST_CASE(refuses_sizes_where_they_mean_nothing)
 {
     expect_malformed("cuda:1MiB", "'cuda' takes no size");
     expect_malformed("managed:50%", "'managed' takes no size");
@@ -180,28 +180,10 @@ static void refuses_sizes_where_they_mean_nothing(void **state)
     expect_malformed("statistics:1+pool", "'statistics' takes no size");
 }
 
-static void refuses_an_order_that_cannot_be(void **state)
+TEST_CASE(refuses_an_order_that_cannot_be)
 {
     expect_malformed("pool+cuda", "'pool' is not an adaptor");
     expect_malformed("cuda+cuda", "'cuda' is not an adaptor");
     expect_malformed("statistics", "'statistics' is an adaptor");
     expect_malformed("pool+statistics", "'pool' is not an adaptor");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_a_name_alone),
-        cmocka_unit_test(takes_a_dash_for_an_underscore),
-        cmocka_unit_test(reads_sizes_in_every_unit),
-        cmocka_unit_test(reads_parts_in_the_order_written),
-        cmocka_unit_test(refuses_what_is_no_size),
-        cmocka_unit_test(refuses_what_is_no_name),
-        cmocka_unit_test(refuses_more_than_it_has_room_for),
-        cmocka_unit_test(refuses_words_that_stand_for_nothing),
-        cmocka_unit_test(refuses_sizes_where_they_mean_nothing),
-        cmocka_unit_test(refuses_an_order_that_cannot_be),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -62,7 +62,7 @@ static void assert_section(const char *heading, const char *const rows[])
     fclose(document);
 }
 
-static void the_document_repeats_the_list(void **state)
+TEST_CASE(the_document_repeats_the_list)
 {
     assert_section("## At a location and at a resource", common_rows);
     assert_section("## At a location only", location_rows);
@@ -78,7 +78,7 @@ static void assert_name_ends_in_its_unit(const rmm_stat_desc_t *stat)
     assert_true(strlen(stat->name) < 40);
 }
 
-static void names_end_in_their_unit(void **state)
+TEST_CASE(names_end_in_their_unit)
 {
     for (int i = 0; i < RMM_LOCATION_STAT_COUNT; i++) {
         assert_name_ends_in_its_unit(&rmm__location_stats[i]);
@@ -86,14 +86,4 @@ static void names_end_in_their_unit(void **state)
     for (int i = 0; i < RMM_SLOT_STAT_COUNT; i++) {
         assert_name_ends_in_its_unit(&rmm__slot_stats[i]);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_document_repeats_the_list),
-        cmocka_unit_test(names_end_in_their_unit),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

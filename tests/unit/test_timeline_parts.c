@@ -41,6 +41,8 @@ static int drop_history(void **state)
     return 0;
 }
 
+#define CASE(name) TEST_CASE_WITH(name, make_history, drop_history)
+
 static void add_of(
     int32_t device, uint64_t address, uint64_t bytes, uint64_t begin_ns,
     uint64_t end_ns)
@@ -132,7 +134,7 @@ static bool has_text(const json_t *object, const char *key, const char *text)
 
 /* --- texts ---------------------------------------------------------------------------- */
 
-static void a_text_is_a_string_of_json_and_harmless_in_html(void **state)
+CASE(a_text_is_a_string_of_json_and_harmless_in_html)
 {
     static const char given[] = "a\"b\\c</script>\n\x01\x7f&\xc3\xa4";
     char *text = NULL;
@@ -150,7 +152,7 @@ static void a_text_is_a_string_of_json_and_harmless_in_html(void **state)
     free(text);
 }
 
-static void texts_that_are_not_clean_become_so(void **state)
+CASE(texts_that_are_not_clean_become_so)
 {
     assert_true(history_add_text(&history.names, "a\nb\xff\xc3\xa4"));
     assert_true(history_add_text(&history.names, ""));
@@ -162,7 +164,7 @@ static void texts_that_are_not_clean_become_so(void **state)
 
 /* --- peaks ---------------------------------------------------------------------------- */
 
-static void without_anything_both_are_empty(void **state)
+CASE(without_anything_both_are_empty)
 {
     json_t *trace = NULL, *page = NULL;
 
@@ -178,7 +180,7 @@ static void without_anything_both_are_empty(void **state)
     json_decref(page);
 }
 
-static void each_location_has_its_own_peak(void **state)
+CASE(each_location_has_its_own_peak)
 {
     add_of(0, 0x1000, 100, 10, 20);
     add_of(0, 0x2000, 50, 15, HISTORY_LIVE);
@@ -196,7 +198,7 @@ static void each_location_has_its_own_peak(void **state)
     assert_int_equal(history.blocks[1].end_ns, 40);
 }
 
-static void holders_beyond_those_shown_are_summed_up(void **state)
+CASE(holders_beyond_those_shown_are_summed_up)
 {
     json_t *page = NULL;
     const json_t *location = NULL, *holders = NULL;
@@ -228,7 +230,7 @@ static void holders_beyond_those_shown_are_summed_up(void **state)
 
 /* --- bounds --------------------------------------------------------------------------- */
 
-static void a_counter_with_many_changes_keeps_its_peak(void **state)
+CASE(a_counter_with_many_changes_keeps_its_peak)
 {
     const uint64_t changes = 2 * TRACE_POINTS_MAX;
     json_t *trace = NULL, *event = NULL;
@@ -255,7 +257,7 @@ static void a_counter_with_many_changes_keeps_its_peak(void **state)
 }
 
 /* Blocks that fill the lower half of the map, and small ones above them. */
-static void blocks_that_are_not_drawn_alone_shade_the_grid(void **state)
+CASE(blocks_that_are_not_drawn_alone_shade_the_grid)
 {
     const uint64_t count = PAGE_BLOCKS_MAX, small = 1000;
     json_t *page = NULL;
@@ -290,7 +292,7 @@ static void blocks_that_are_not_drawn_alone_shade_the_grid(void **state)
     json_decref(page);
 }
 
-static void blocks_without_bytes_have_no_place_in_the_grid(void **state)
+CASE(blocks_without_bytes_have_no_place_in_the_grid)
 {
     json_t *page = NULL;
 
@@ -308,7 +310,7 @@ static void blocks_without_bytes_have_no_place_in_the_grid(void **state)
     json_decref(page);
 }
 
-static void regions_are_joined_until_they_are_few(void **state)
+CASE(regions_are_joined_until_they_are_few)
 {
     json_t *page = NULL;
     const json_t *regions = NULL;
@@ -325,7 +327,7 @@ static void regions_are_joined_until_they_are_few(void **state)
     json_decref(page);
 }
 
-static void blocks_at_the_end_of_all_addresses_have_a_place(void **state)
+CASE(blocks_at_the_end_of_all_addresses_have_a_place)
 {
     json_t *page = NULL;
 
@@ -338,7 +340,7 @@ static void blocks_at_the_end_of_all_addresses_have_a_place(void **state)
 }
 
 /* Of so long a time a nanosecond is less than what a double tells apart. */
-static void times_that_nobody_has_are_in_some_bin(void **state)
+CASE(times_that_nobody_has_are_in_some_bin)
 {
     json_t *page = NULL;
 
@@ -357,7 +359,7 @@ static void times_that_nobody_has_are_in_some_bin(void **state)
     json_decref(page);
 }
 
-static void launches_close_together_are_one(void **state)
+CASE(launches_close_together_are_one)
 {
     json_t *page = NULL, *call = NULL;
     size_t i;
@@ -401,7 +403,9 @@ static int drop_folder(void **state)
     return rmdir(folder); /* nothing else is left */
 }
 
-static void a_file_appears_whole_or_not_at_all(void **state)
+#define FILE_CASE(name) TEST_CASE_WITH(name, make_folder, drop_folder)
+
+FILE_CASE(a_file_appears_whole_or_not_at_all)
 {
     char path[128];
     output_t output;
@@ -426,7 +430,7 @@ static void a_file_appears_whole_or_not_at_all(void **state)
 }
 
 /* As after SIGKILL. drop_folder() fails if something is left. */
-static void a_process_that_is_killed_leaves_nothing(void **state)
+FILE_CASE(a_process_that_is_killed_leaves_nothing)
 {
     char path[128];
     output_t output;
@@ -450,7 +454,7 @@ static void a_process_that_is_killed_leaves_nothing(void **state)
 }
 
 /* Each replaces the one before, as two processes that write the same file. */
-static void the_last_that_is_whole_is_the_file(void **state)
+FILE_CASE(the_last_that_is_whole_is_the_file)
 {
     char path[128], text[8] = "";
     output_t first, second;
@@ -470,7 +474,7 @@ static void the_last_that_is_whole_is_the_file(void **state)
     fclose(file);
 }
 
-static void what_cannot_be_opened_says_why(void **state)
+FILE_CASE(what_cannot_be_opened_says_why)
 {
     char path[128];
     output_t output;
@@ -481,31 +485,4 @@ static void what_cannot_be_opened_says_why(void **state)
     assert_false(output_open(&output, path));
     assert_int_equal(errno, ENOENT);
     output_discard(&output);
-}
-
-#define CASE(name) cmocka_unit_test_setup_teardown(name, make_history, drop_history)
-#define FILE_CASE(name) cmocka_unit_test_setup_teardown(name, make_folder, drop_folder)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(a_text_is_a_string_of_json_and_harmless_in_html),
-        CASE(texts_that_are_not_clean_become_so),
-        CASE(without_anything_both_are_empty),
-        CASE(each_location_has_its_own_peak),
-        CASE(holders_beyond_those_shown_are_summed_up),
-        CASE(a_counter_with_many_changes_keeps_its_peak),
-        CASE(blocks_that_are_not_drawn_alone_shade_the_grid),
-        CASE(blocks_without_bytes_have_no_place_in_the_grid),
-        CASE(regions_are_joined_until_they_are_few),
-        CASE(blocks_at_the_end_of_all_addresses_have_a_place),
-        CASE(times_that_nobody_has_are_in_some_bin),
-        CASE(launches_close_together_are_one),
-        FILE_CASE(a_file_appears_whole_or_not_at_all),
-        FILE_CASE(a_process_that_is_killed_leaves_nothing),
-        FILE_CASE(the_last_that_is_whole_is_the_file),
-        FILE_CASE(what_cannot_be_opened_says_why),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,7 +33,7 @@ static void add_sample(uint64_t seconds, uint64_t bytes, uint64_t count)
     assert_true(history_add(&history, &node));
 }
 
-static void a_rate_needs_two_samples(void **state)
+TEST_CASE_WITH(a_rate_needs_two_samples, begin, finish)
 {
     double rate = -1;
     add_sample(10, 100, 1000);
@@ -45,7 +45,7 @@ static void a_rate_needs_two_samples(void **state)
     assert_false(history_rate(&history, 7, 0, &rate));
 }
 
-static void a_rate_that_cannot_be_is_not_known(void **state)
+TEST_CASE_WITH(a_rate_that_cannot_be_is_not_known, begin, finish)
 {
     double rate = -1;
     add_sample(10, 100, 1000);
@@ -60,7 +60,7 @@ static void a_rate_that_cannot_be_is_not_known(void **state)
     assert_float_equal(rate, -1.0, 1e-9);
 }
 
-static void rates_are_known_between_two_samples(void **state)
+TEST_CASE_WITH(rates_are_known_between_two_samples, begin, finish)
 {
     static const uint64_t counts[] = {100, 350, 350, 10, 30};
     uint64_t rates[8];
@@ -78,7 +78,7 @@ static void rates_are_known_between_two_samples(void **state)
     assert_int_equal(history_rates(&history, 8, 1, rates, 8), 0);
 }
 
-static void the_newest_values_stay(void **state)
+TEST_CASE_WITH(the_newest_values_stay, begin, finish)
 {
     uint64_t values[HISTORY_SAMPLES + 5];
     for (uint64_t i = 0; i < 3 * HISTORY_SAMPLES + 1; i++) {
@@ -93,7 +93,7 @@ static void the_newest_values_stay(void **state)
     assert_int_equal(history_used(&history, HISTORY_DEVICES, 1, values, 2), 2);
 }
 
-static void ended_programs_leave_the_history(void **state)
+TEST_CASE_WITH(ended_programs_leave_the_history, begin, finish)
 {
     uint64_t value;
     add_sample(1, 100, 1);
@@ -105,7 +105,7 @@ static void ended_programs_leave_the_history(void **state)
     assert_int_equal(history.count, 3); /* two devices, a program */
 }
 
-static void many_programs_are_kept_apart(void **state)
+TEST_CASE_WITH(many_programs_are_kept_apart, begin, finish)
 {
     uint64_t value;
     top_node_begin(&node, 1);
@@ -117,20 +117,4 @@ static void many_programs_are_kept_apart(void **state)
         assert_int_equal(history_used(&history, id, 1, &value, 1), 1);
         assert_int_equal(value, 1000 + id);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_rate_needs_two_samples, begin, finish),
-        cmocka_unit_test_setup_teardown(
-            a_rate_that_cannot_be_is_not_known, begin, finish),
-        cmocka_unit_test_setup_teardown(
-            rates_are_known_between_two_samples, begin, finish),
-        cmocka_unit_test_setup_teardown(the_newest_values_stay, begin, finish),
-        cmocka_unit_test_setup_teardown(
-            ended_programs_leave_the_history, begin, finish),
-        cmocka_unit_test_setup_teardown(many_programs_are_kept_apart, begin, finish),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

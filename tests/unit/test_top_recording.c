@@ -38,6 +38,8 @@ static int finish(void **state)
     return 0;
 }
 
+#define TEST(name) TEST_CASE_WITH(name, begin, finish)
+
 static void record(uint32_t times)
 {
     recorder_t recorder;
@@ -71,7 +73,7 @@ static void assert_same_figures(const node_figures_t *a, const node_figures_t *b
     assert_memory_equal(a, b, sizeof(*a));
 }
 
-static void a_snapshot_comes_back_whole(void **state)
+TEST(a_snapshot_comes_back_whole)
 {
     player_t player;
     fill();
@@ -109,7 +111,7 @@ static void a_snapshot_comes_back_whole(void **state)
     assert_int_equal(found.forbidden + 10 * found.refused + 100 * found.left_out, 321);
 }
 
-static void snapshots_come_in_their_order(void **state)
+TEST(snapshots_come_in_their_order)
 {
     player_t player;
     fill();
@@ -129,7 +131,7 @@ static void snapshots_come_in_their_order(void **state)
     player_close(&player);
 }
 
-static void what_was_not_finished_is_left_out(void **state)
+TEST(what_was_not_finished_is_left_out)
 {
     player_t player;
     fill();
@@ -147,7 +149,7 @@ static void what_was_not_finished_is_left_out(void **state)
     }
 }
 
-static void a_full_disk_ends_it(void **state)
+TEST(a_full_disk_ends_it)
 {
     recorder_t recorder;
     fill();
@@ -163,7 +165,7 @@ static void a_full_disk_ends_it(void **state)
 }
 
 /* The disk fills up in the middle of a line. */
-static void a_line_that_does_not_fit_is_taken_back(void **state)
+TEST(a_line_that_does_not_fit_is_taken_back)
 {
     struct rlimit limit;
     recorder_t recorder;
@@ -185,7 +187,7 @@ static void a_line_that_does_not_fit_is_taken_back(void **state)
     assert_int_equal(status.st_size, line_bytes);
 }
 
-static void it_has_a_bound(void **state)
+TEST(it_has_a_bound)
 {
     recorder_t recorder;
     fill();
@@ -218,7 +220,7 @@ static void assert_refused(const char *text, size_t length, const char *reason)
     "],\"processes\":[" processes "],\"unreadable_programs\":0,"                       \
     "\"implausible_programs\":0,\"left_out_programs\":0}}\n"
 
-static void other_files_are_refused(void **state)
+TEST(other_files_are_refused)
 {
     static const struct {
         const char *text, *reason;
@@ -262,7 +264,7 @@ static bool is_refused_with(int fd, off_t at, char byte)
 }
 
 /* A value of another type, wherever it is, is noticed; a text is cut and cleaned. */
-static void damaged_values_are_refused_or_harmless(void **state)
+TEST(damaged_values_are_refused_or_harmless)
 {
     uint32_t refused = 0, tried = 0;
     fill();
@@ -280,7 +282,7 @@ static void damaged_values_are_refused_or_harmless(void **state)
     assert_in_range(refused, tried / 3, tried - 100);
 }
 
-static void a_long_line_is_refused(void **state)
+TEST(a_long_line_is_refused)
 {
     player_t player;
     FILE *file = fopen(path, "w");
@@ -291,22 +293,4 @@ static void a_long_line_is_refused(void **state)
     assert_non_null(strstr(message, "line 1 is not a snapshot"));
     assert_false(player_open(&player, "/tmp", message, sizeof(message)));
     assert_non_null(strstr(message, "Is a directory"));
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, finish)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_snapshot_comes_back_whole),
-        TEST(snapshots_come_in_their_order),
-        TEST(what_was_not_finished_is_left_out),
-        TEST(a_full_disk_ends_it),
-        TEST(a_line_that_does_not_fit_is_taken_back),
-        TEST(it_has_a_bound),
-        TEST(other_files_are_refused),
-        TEST(damaged_values_are_refused_or_harmless),
-        TEST(a_long_line_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,6 +34,8 @@ static int finish(void **state)
     return 0;
 }
 
+#define TEST(name) TEST_CASE_WITH(name, begin, finish)
+
 /* --- helpers ------------------------------------------------------------------------------ */
 
 static void draw(void)
@@ -101,7 +103,7 @@ static void add_three(void)
 
 /* --- the list ----------------------------------------------------------------------------- */
 
-static void shows_devices_and_programs(void **state)
+TEST(shows_devices_and_programs)
 {
     add_three();
     node.devices[1].device_free_bytes = 180;
@@ -114,7 +116,7 @@ static void shows_devices_and_programs(void **state)
     assert_int_equal(find("gpu0 ") + 1, find("host "));
 }
 
-static void a_bar_has_all_parts(void **state)
+TEST(a_bar_has_all_parts)
 {
     static const char *const expected[] = {
         "[███▒▒▒▒▒▒░░       ]", "[###======xx.......]"};
@@ -130,7 +132,7 @@ static void a_bar_has_all_parts(void **state)
     canvas_fini(&canvas);
 }
 
-static void a_bar_never_exceeds_its_width(void **state)
+TEST(a_bar_never_exceeds_its_width)
 {
     const bar_t lies[] = {
         {5000, 5000, 5000, 1000}, {1, 1, 1, 1u << 30}, {0, 0, UINT64_MAX, 1}};
@@ -148,7 +150,7 @@ static void a_bar_never_exceeds_its_width(void **state)
     canvas_fini(&canvas);
 }
 
-static void says_what_is_missing(void **state)
+TEST(says_what_is_missing)
 {
     node.forbidden = 2;
     node.refused = 1;
@@ -162,7 +164,7 @@ static void says_what_is_missing(void **state)
     assert_shown("no program uses the library now");
 }
 
-static void what_is_not_known_is_no_zero(void **state)
+TEST(what_is_not_known_is_no_zero)
 {
     node_use_t *use = top_node_program(&node, 1, "a", 1, 0);
     use->figures.current_bytes = NODE_UNKNOWN;
@@ -171,7 +173,7 @@ static void what_is_not_known_is_no_zero(void **state)
     assert_shown("     101 someone   gpu0          -       0B        -        -  a");
 }
 
-static void every_size_is_drawn(void **state)
+TEST(every_size_is_drawn)
 {
     static const int sizes[][2] = {{1, 1},  {20, 5},    {3, 80},
                                    {80, 3}, {500, 200}, {0, -4}};
@@ -190,7 +192,7 @@ static void every_size_is_drawn(void **state)
     }
 }
 
-static void few_lines_are_for_programs(void **state)
+TEST(few_lines_are_for_programs)
 {
     add_three();
     ui.width = 100;
@@ -201,7 +203,7 @@ static void few_lines_are_for_programs(void **state)
     assert_shown("middle");
 }
 
-static void many_gpus_leave_room(void **state)
+TEST(many_gpus_leave_room)
 {
     top_node_begin(&node, 16);
     add_three();
@@ -215,7 +217,7 @@ static void many_gpus_leave_room(void **state)
     assert_shown("small");
 }
 
-static void foreign_text_is_one_column_a_character(void **state)
+TEST(foreign_text_is_one_column_a_character)
 {
     (void)top_node_program(
         &node, 1, "caf\xc3\xa9 \xe6\xbc\xa2\xe5\xad\x97 \xcc\x81 \xf0\x9f\x98\x80|", 1,
@@ -230,7 +232,7 @@ static void foreign_text_is_one_column_a_character(void **state)
     assert_shown("cut ?");
 }
 
-static void ascii_is_only_ascii(void **state)
+TEST(ascii_is_only_ascii)
 {
     add_three();
     (void)top_node_resource(&node, 1, 0, "a");
@@ -249,7 +251,7 @@ static void ascii_is_only_ascii(void **state)
 
 /* --- keys --------------------------------------------------------------------------------- */
 
-static void the_selected_row_stays_selected(void **state)
+TEST(the_selected_row_stays_selected)
 {
     add_three();
     press(UI_KEY_DOWN);
@@ -272,7 +274,7 @@ static void the_selected_row_stays_selected(void **state)
     assert_int_equal(selected_line(), find("small"));
 }
 
-static void goes_through_more_rows_than_lines(void **state)
+TEST(goes_through_more_rows_than_lines)
 {
     for (uint64_t i = 1; i <= 100; i++) {
         (void)top_node_program(&node, i, "program", 1, 1000 - i);
@@ -288,7 +290,7 @@ static void goes_through_more_rows_than_lines(void **state)
     assert_non_null(strstr(line(selected_line()), "     190 someone"));
 }
 
-static void sorts_by_each_column(void **state)
+TEST(sorts_by_each_column)
 {
     static const char *const first[UI_SORT_COUNT] = {
         [UI_SORT_CURRENT] = "large", [UI_SORT_RESERVED] = "small",
@@ -314,7 +316,7 @@ static void sorts_by_each_column(void **state)
     assert_int_equal(ui.sort, UI_SORT_CURRENT);
 }
 
-static void the_filter_is_typed_and_cleared(void **state)
+TEST(the_filter_is_typed_and_cleared)
 {
     add_three();
     press('/');
@@ -349,7 +351,7 @@ static void the_filter_is_typed_and_cleared(void **state)
     assert_int_equal(ui.page, UI_LIST);
 }
 
-static void help_goes_back_to_the_page_before(void **state)
+TEST(help_goes_back_to_the_page_before)
 {
     add_three();
     press(UI_KEY_ENTER);
@@ -369,7 +371,7 @@ static void help_goes_back_to_the_page_before(void **state)
     assert_true(ui.is_over);
 }
 
-static void a_click_selects_the_row(void **state)
+TEST(a_click_selects_the_row)
 {
     add_three();
     ui_click(&ui, 2, &node, &history);
@@ -382,7 +384,7 @@ static void a_click_selects_the_row(void **state)
 
 /* --- a program ---------------------------------------------------------------------------- */
 
-static void shows_resources_below_their_upstream(void **state)
+TEST(shows_resources_below_their_upstream)
 {
     (void)top_node_program(&node, 1, "a", 1, 10);
     (void)top_node_resource(&node, 3, 2, "limit");
@@ -408,7 +410,7 @@ static void shows_resources_below_their_upstream(void **state)
 }
 
 /* A program may write any upstream. */
-static void circles_of_upstreams_end(void **state)
+TEST(circles_of_upstreams_end)
 {
     static const uint32_t upstreams[][3] = {{1, 2, 3}, {2, 3, 1}, {0, 9, 9}, {3, 3, 2}};
     for (size_t i = 0; i < 4; i++) {
@@ -426,7 +428,7 @@ static void circles_of_upstreams_end(void **state)
     }
 }
 
-static void says_that_a_program_has_ended(void **state)
+TEST(says_that_a_program_has_ended)
 {
     add_three();
     press(UI_KEY_ENTER);
@@ -440,7 +442,7 @@ static void says_that_a_program_has_ended(void **state)
     assert_int_equal(selected_line(), find("small"));
 }
 
-static void draws_memory_over_time(void **state)
+TEST(draws_memory_over_time)
 {
     for (uint64_t i = 0; i < 4; i++) {
         top_node_begin(&node, 1);
@@ -479,7 +481,7 @@ static void look_at_a_pool(void)
     ui.width = 80;
 }
 
-static void shows_the_blocks_of_the_selected_pool(void **state)
+TEST(shows_the_blocks_of_the_selected_pool)
 {
     look_at_a_pool();
     draw();
@@ -498,7 +500,7 @@ static void shows_the_blocks_of_the_selected_pool(void **state)
     assert_int_equal(find("BLOCKS"), -1);
 }
 
-static void shows_findings_and_the_end_of_the_log(void **state)
+TEST(shows_findings_and_the_end_of_the_log)
 {
     look_at_a_pool();
     detail.is_diagnosed = true;
@@ -529,7 +531,7 @@ static void shows_findings_and_the_end_of_the_log(void **state)
     assert_int_equal(find("are shown to"), -1);
 }
 
-static void many_resources_leave_room_for_the_rest(void **state)
+TEST(many_resources_leave_room_for_the_rest)
 {
     look_at_a_pool();
     for (uint32_t i = 2; i < 100; i++) {
@@ -548,7 +550,7 @@ static void many_resources_leave_room_for_the_rest(void **state)
 
 static ui_request_t request;
 
-static void asks_before_a_trim(void **state)
+TEST(asks_before_a_trim)
 {
     look_at_a_pool();
     press('t');
@@ -578,7 +580,7 @@ static void type_limit(const char *text)
     press(UI_KEY_ENTER);
 }
 
-static void a_limit_is_typed(void **state)
+TEST(a_limit_is_typed)
 {
     static const struct {
         const char *text;
@@ -622,7 +624,7 @@ static void a_limit_is_typed(void **state)
     assert_false(ui_take_request(&ui, &request));
 }
 
-static void a_peak_is_reset_at_once(void **state)
+TEST(a_peak_is_reset_at_once)
 {
     look_at_a_pool();
     press('p');
@@ -639,7 +641,7 @@ static void a_peak_is_reset_at_once(void **state)
     assert_shown("no resource is selected");
 }
 
-static void shows_limits_that_there_are(void **state)
+TEST(shows_limits_that_there_are)
 {
     look_at_a_pool();
     detail.has_limits = true;
@@ -653,7 +655,7 @@ static void shows_limits_that_there_are(void **state)
 
 /* --- figures ------------------------------------------------------------------------------ */
 
-static void figures_are_short(void **state)
+TEST(figures_are_short)
 {
     static const struct {
         uint64_t value;
@@ -678,41 +680,4 @@ static void figures_are_short(void **state)
     assert_string_equal(figure_fragmentation(0, 0).text, "0%");
     assert_string_equal(figure_fragmentation(5, 10).text, "0%");
     assert_string_equal(figure_fragmentation(NODE_UNKNOWN, 10).text, "-");
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, finish)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(shows_devices_and_programs),
-        TEST(a_bar_has_all_parts),
-        TEST(a_bar_never_exceeds_its_width),
-        TEST(says_what_is_missing),
-        TEST(what_is_not_known_is_no_zero),
-        TEST(every_size_is_drawn),
-        TEST(few_lines_are_for_programs),
-        TEST(many_gpus_leave_room),
-        TEST(foreign_text_is_one_column_a_character),
-        TEST(ascii_is_only_ascii),
-        TEST(the_selected_row_stays_selected),
-        TEST(goes_through_more_rows_than_lines),
-        TEST(sorts_by_each_column),
-        TEST(the_filter_is_typed_and_cleared),
-        TEST(help_goes_back_to_the_page_before),
-        TEST(a_click_selects_the_row),
-        TEST(shows_resources_below_their_upstream),
-        TEST(circles_of_upstreams_end),
-        TEST(says_that_a_program_has_ended),
-        TEST(draws_memory_over_time),
-        TEST(shows_the_blocks_of_the_selected_pool),
-        TEST(shows_findings_and_the_end_of_the_log),
-        TEST(asks_before_a_trim),
-        TEST(a_limit_is_typed),
-        TEST(a_peak_is_reset_at_once),
-        TEST(shows_limits_that_there_are),
-        TEST(many_resources_leave_room_for_the_rest),
-        TEST(figures_are_short),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

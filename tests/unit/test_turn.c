@@ -44,7 +44,7 @@ static uint64_t now_ns(void)
 
 /* --- one thread ---------------------------------------------------------------------- */
 
-static void a_nested_turn_that_is_free_is_had(void **state)
+TEST_CASE_WITH(a_nested_turn_that_is_free_is_had, open_turns, close_turns)
 {
     assert_true(rmm__turn_enter(&turns[0]));
     assert_true(rmm__turn_enter(&turns[1]));
@@ -52,7 +52,7 @@ static void a_nested_turn_that_is_free_is_had(void **state)
     rmm__turn_leave(&turns[0], true);
 }
 
-static void is_seen_to_be_free(void **state)
+TEST_CASE_WITH(is_seen_to_be_free, open_turns, close_turns)
 {
     assert_true(rmm__turn_is_free(&turns[0]));
     assert_true(rmm__turn_try(&turns[0]));
@@ -62,7 +62,7 @@ static void is_seen_to_be_free(void **state)
     assert_true(rmm__turn_is_free(&turns[0]));
 }
 
-static void a_thread_never_waits_for_its_own_turn(void **state)
+TEST_CASE_WITH(a_thread_never_waits_for_its_own_turn, open_turns, close_turns)
 {
     uint64_t began = now_ns();
 
@@ -86,7 +86,8 @@ static void *take_first(void *argument)
     return NULL;
 }
 
-static void a_thread_goes_on_without_a_turn_that_does_not_come(void **state)
+TEST_CASE_WITH(
+    a_thread_goes_on_without_a_turn_that_does_not_come, open_turns, close_turns)
 {
     uint64_t began = now_ns();
     bool has_turn = true;
@@ -129,7 +130,8 @@ static void *go_on_inside(void *argument)
     return NULL;
 }
 
-static void a_thread_that_goes_on_without_a_turn_waits_for_no_other(void **state)
+TEST_CASE_WITH(
+    a_thread_that_goes_on_without_a_turn_waits_for_no_other, open_turns, close_turns)
 {
     uint64_t spent_ns[2];
     pthread_t thread;
@@ -160,7 +162,7 @@ static void *take_crosswise(void *argument)
     return NULL;
 }
 
-static void turns_that_cross_do_not_deadlock(void **state)
+TEST_CASE_WITH(turns_that_cross_do_not_deadlock, open_turns, close_turns)
 {
     pthread_t threads[2];
 
@@ -192,7 +194,7 @@ static void *take_in_turn(void *argument)
     return NULL;
 }
 
-static void one_thread_at_a_time_has_the_turn(void **state)
+TEST_CASE_WITH(one_thread_at_a_time_has_the_turn, open_turns, close_turns)
 {
     pthread_t threads[THREADS];
 
@@ -273,7 +275,7 @@ static bool wait_behind_two(holder_t holders[PATIENT])
 }
 
 /* Longer than for one owner, if the turn has another one meanwhile. */
-static void a_thread_waits_for_each_owner_anew(void **state)
+TEST_CASE_WITH(a_thread_waits_for_each_owner_anew, open_turns, close_turns)
 {
     holder_t holders[PATIENT];
 
@@ -302,7 +304,8 @@ static void *come_once(void *argument)
 }
 
 /* This thread always has it, or is about to. */
-static void a_thread_that_comes_back_at_once_lets_others_have_a_turn(void **state)
+TEST_CASE_WITH(
+    a_thread_that_comes_back_at_once_lets_others_have_a_turn, open_turns, close_turns)
 {
     uint64_t turns_had = 0;
     pthread_t thread;
@@ -351,7 +354,7 @@ static int stop_while_another_waits(void)
     return has_turn ? 0 : 1;
 }
 
-static void a_process_that_was_stopped_still_waits(void **state)
+TEST_CASE_WITH(a_process_that_was_stopped_still_waits, open_turns, close_turns)
 {
     const struct timespec pause = {.tv_nsec = 2 * RMM_TURN_WAIT_NS};
     int status = -1;
@@ -368,34 +371,4 @@ static void a_process_that_was_stopped_still_waits(void **state)
     assert_int_equal(kill(pid, SIGCONT), 0);
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(status, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(
-            a_nested_turn_that_is_free_is_had, open_turns, close_turns),
-        cmocka_unit_test_setup_teardown(is_seen_to_be_free, open_turns, close_turns),
-        cmocka_unit_test_setup_teardown(
-            a_thread_never_waits_for_its_own_turn, open_turns, close_turns),
-        cmocka_unit_test_setup_teardown(
-            a_thread_goes_on_without_a_turn_that_does_not_come, open_turns,
-            close_turns),
-        cmocka_unit_test_setup_teardown(
-            a_thread_that_goes_on_without_a_turn_waits_for_no_other, open_turns,
-            close_turns),
-        cmocka_unit_test_setup_teardown(
-            turns_that_cross_do_not_deadlock, open_turns, close_turns),
-        cmocka_unit_test_setup_teardown(
-            one_thread_at_a_time_has_the_turn, open_turns, close_turns),
-        cmocka_unit_test_setup_teardown(
-            a_thread_waits_for_each_owner_anew, open_turns, close_turns),
-        cmocka_unit_test_setup_teardown(
-            a_thread_that_comes_back_at_once_lets_others_have_a_turn, open_turns,
-            close_turns),
-        cmocka_unit_test_setup_teardown(
-            a_process_that_was_stopped_still_waits, open_turns, close_turns),
-    };
-
-    return cmocka_run_group_tests_name("turn", tests, NULL, NULL);
 }
