@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Capturing and naming of call stacks: see call_stack.h.
+ * Captures and names call stacks: see call_stack.h.
  *
- * Fork: libunwind has a lock, and blocks all signals while it holds it, and it asks the
- * dynamic loader, which has locks as well: a child forked amid another thread's capture
- * would wait for ever, and not even an alarm would end it. A child whose parent has loaded
- * libunwind therefore goes on with backtrace(), which the parent has used once: only its
- * first use asks the loader. A fork waits for a thread that loads libunwind.
+ * Fork: libunwind takes a lock of its own with all signals blocked, and calls the dynamic loader,
+ * which has locks too. A child forked while another thread captures a stack would wait for such a
+ * lock for ever, and even an alarm could not end it. So the child of a process that has loaded
+ * libunwind uses backtrace(). Only the first call of backtrace() enters the loader, and the parent
+ * has made that one. A fork waits while a thread loads libunwind.
  */
 #include "adaptors/call_stack.h"
 
@@ -25,7 +25,7 @@
 #include "core/host_memory.h"
 #include "log/log.h"
 
-/* The functions' own frames: rmm__call_stack_capture(), and what it calls. */
+/* The frames of rmm__call_stack_capture() and of the function that it calls. */
 #define OWN_FRAMES 2u
 
 typedef int (*backtrace_fn)(void **frames, int size);
@@ -33,7 +33,7 @@ typedef char *(*demangle_fn)(
     const char *name, char *buffer, size_t *length, int *status);
 
 static rmm_mutex_t loading = RMM_MUTEX_INITIALIZER;
-static _Atomic(bool) is_loaded; /* written under it, as are: */
+static _Atomic(bool) is_loaded; /* written under `loading`, as are the next two */
 static backtrace_fn capture_frames = backtrace;
 static const char *method = "backtrace";
 
@@ -48,7 +48,7 @@ RMM_AT_LOAD static void join_forks(void)
     rmm__fork_join(RMM_FORK_CALL_STACKS, &loading, leave_libunwind_in_child);
 }
 
-/* POSIX has dlsym() answer functions as objects; C forbids to convert one. */
+/* dlsym() returns an object pointer, which C does not convert to a function pointer. */
 static backtrace_fn find_backtrace(void *library, const char *name)
 {
     backtrace_fn function = NULL;
@@ -58,8 +58,8 @@ static backtrace_fn find_backtrace(void *library, const char *name)
     return function;
 }
 
-/* libunwind frees what it keeps for a thread when that ends, with a lock, after the thread
- * sanitizer has let go of the thread: a crash. */
+/* When a thread ends, libunwind takes a lock and frees its memory for that thread. The thread
+ * sanitizer has dropped the thread by then, and crashes. */
 static bool is_under_thread_sanitizer(void)
 {
     return dlsym(RTLD_DEFAULT, "__tsan_init") != NULL;
@@ -77,11 +77,11 @@ static void load_locked(void)
     if (libunwind != NULL) {
         found = find_backtrace(libunwind, "unw_backtrace");
     }
-    (void)backtrace(frames, 1); /* what it loads itself, now and not in a child */
+    (void)backtrace(frames, 1); /* loads its library now, not in a child */
     if (found != NULL) {
         capture_frames = found;
         method = "libunwind";
-        (void)capture_frames(frames, 1); /* likewise */
+        (void)capture_frames(frames, 1); /* for the same reason */
     }
 }
 
@@ -96,7 +96,7 @@ static void load_once(void)
     rmm__mutex_unlock(&loading);
 }
 
-/* Said outside of the lock: the log's callback may come back here. */
+/* Logs without the lock, because the log's callback may call this function. */
 void rmm__call_stack_prepare(void)
 {
     static atomic_flag said = ATOMIC_FLAG_INIT;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Several adaptors may write to one file: of several devices, processes, or one after the
- * other. So a file is never truncated, and whole lines are appended with one write, which
- * Linux does not mix with another one's on a local filesystem.
+ * Several adaptors may write to one file: adaptors of several devices or processes, or one after
+ * the other. So a file is never truncated, and whole lines are appended with one write, which Linux
+ * does not interleave with other writes on a local filesystem.
  *
- * Locking: while an adaptor looks at the start and the end of the file and puts a header
- * into an empty one, it holds a lock on the open file; only others that do the same wait for
- * it. Rows are written without it: a process that is stopped meanwhile stops no other.
+ * Locking: an adaptor that opens the file holds a lock on it while it checks the first and the last
+ * line or writes the header. Only other adaptors that open the file wait for that lock. Rows are
+ * written without it, so a process that is stopped in a write blocks no other.
  */
 #include "adaptors/log_file.h"
 
@@ -30,7 +30,7 @@
 
 /* --- its name ----------------------------------------------------------------------- */
 
-/* What stands for %`letter`; false: nothing does. */
+/* The text that replaces %`letter`. False: no such letter. */
 static bool replace(char letter, int device, char text[REPLACED_BYTES])
 {
     if (letter == 'd' && device >= 0) {
@@ -47,7 +47,7 @@ static bool replace(char letter, int device, char text[REPLACED_BYTES])
 
 rmm_status_t rmm__log_file_name(const char *pattern, int device, char **path_out)
 {
-    /* two characters become less than REPLACED_BYTES */
+    /* two characters of the pattern become at most REPLACED_BYTES - 1 */
     char *path = rmm__calloc(strlen(pattern) + 1, REPLACED_BYTES / 2);
     char *end = path;
     char text[REPLACED_BYTES];
@@ -75,7 +75,8 @@ rmm_status_t rmm__log_file_name(const char *pattern, int device, char **path_out
 
 /* --- its content -------------------------------------------------------------------- */
 
-/* The signal of a write beyond the limit would end the program. */
+/* Whether the process may make a file this large: a write beyond RLIMIT_FSIZE raises SIGXFSZ,
+ * which would end the program. */
 static bool may_grow(int fd, size_t length)
 {
     struct stat file;
@@ -103,7 +104,7 @@ size_t rmm__log_file_write(int fd, const char *bytes, size_t length)
     return done;
 }
 
-/* A filesystem that has no such locks goes without: at worst a header is there twice. */
+/* Not all filesystems have these locks. Without one the header may be written twice. */
 static void lock_file(int fd, short type)
 {
     struct flock whole = {.l_type = type, .l_whence = SEEK_SET};
@@ -112,7 +113,7 @@ static void lock_file(int fd, short type)
     }
 }
 
-/* Of a file that is not empty. `last_out` receives its last byte. */
+/* For a file that is not empty. `last_out` receives its last byte. */
 static rmm_status_t
 check_content(const char *path, off_t bytes, const char *header, char *last_out)
 {

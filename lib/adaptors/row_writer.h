@@ -3,13 +3,14 @@
  * Buffers the rows of an allocation log and writes them to a file and a sink function, in
  * order, and never under the lock that other threads need to add rows.
  *
- * Two buffers: one is filled, one is written, by the thread that found the first one full.
- * If both are full others wait for it: no row is dropped because a disk is slow.
+ * Two buffers: threads fill one; the thread that finds it full writes it while the others fill the
+ * second. If both are full, the other threads wait for the writing thread: no row is dropped
+ * because a disk is slow.
  *
- * Locking: `lock` protects everything; the thread that has set `writing` owns the spare buffer and
- * the sinks without it. A sink that logs (through the adaptor that it is a sink of) never
- * waits for itself: such a row is dropped if there is no room, and waits for the next row
- * of others with auto_flush.
+ * Locking: `lock` protects everything. The thread that has set `writing` uses the spare buffer,
+ * the file and the sink without the lock. A sink function may use the adaptor that calls it, and
+ * must not wait for itself: if there is no room for a row that it causes, the row is dropped. With
+ * auto_flush such a row is written together with the next row of another thread.
  */
 #ifndef RMM_ADAPTORS_ROW_WRITER_H
 #define RMM_ADAPTORS_ROW_WRITER_H
@@ -30,7 +31,7 @@ typedef struct rmm_row_writer {
     pthread_cond_t idle; /* `writing` became false */
     char *active, *spare;
     size_t active_length;
-    bool writing, has_more;   /* has_more: when it is written, again */
+    bool writing, has_more;   /* has_more: rows came meanwhile, write again */
     pthread_t writing_thread; /* if writing */
     bool auto_flush;
     bool failed; /* said so once */

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Scopes over the tally that every adaptor keeps. A scope is a tally that begins at zero;
- * while it is innermost it counts what passes, at its end it is added to the one around
- * it. Around all of the adaptor's own is the base's tally, which has counted everything
- * already: so scopes cost nothing until one is pushed.
+ * Scopes of statistics. A scope is a tally that begins at zero. The innermost scope counts what
+ * passes through the adaptor; a pop adds its tally to the scope around it. The outermost tally is
+ * the one that every adaptor keeps (adaptor.h). It counts everything in any case, so scopes cost
+ * nothing until one is pushed.
  *
- * Scopes of threads hang in the adaptor, by a number that no two threads ever share:
- * a thread's address or id is given to another when it ends, and that one would find
+ * The adaptor keeps the scopes of threads by a number that is never used for two threads. The
+ * system gives the address or id of a thread that has ended to a new one, which would then find
  * scopes that it never pushed.
  *
- * Locking: the adaptor's `lock` protects all scopes. Memory is taken and freed outside.
+ * Locking: the adaptor's `lock` protects all scopes. Host memory is allocated and freed without
+ * it.
  */
 #include <rmm/statistics_adaptor.h>
 
@@ -51,7 +52,7 @@ static uint64_t number_of_this_thread(void)
     return this_thread;
 }
 
-/* Where the innermost scope of `thread` hangs, or the end of its list. */
+/* The link to the innermost scope of `thread`, or the link at the end of its list. */
 static scope_t **find_locked(statistics_t *self, uint64_t thread)
 {
     scope_t **link = thread == 0 ? &self->own : &self->of_threads[thread % BUCKETS];
@@ -68,7 +69,7 @@ static scope_t **find_locked(statistics_t *self, uint64_t thread)
 /* The number of a thread that has scopes somewhere, or 0. */
 static uint64_t counting_thread(const statistics_t *self)
 {
-    /* relaxed: what matters is this thread's own push, which it sees */
+    /* relaxed: only this thread's own push matters, and a thread sees its own stores */
     return atomic_load_explicit(&self->thread_scopes_count, memory_order_relaxed) != 0
                ? this_thread
                : 0;
@@ -213,7 +214,7 @@ static rmm_status_t no_scope(const statistics_t *self, uint64_t thread)
         self->adaptor.base.name, thread != 0 ? "this thread" : "the adaptor");
 }
 
-/* The innermost scope's; with none the adaptor's own, for a thread's none: false. */
+/* The innermost scope's tally. Without a scope: the adaptor's own tally, or false for a thread. */
 static bool look_locked(statistics_t *self, uint64_t thread, rmm_tally_t *out)
 {
     const scope_t *scope = *find_locked(self, thread);
@@ -270,8 +271,8 @@ static rmm_status_t push(statistics_t *self, uint64_t thread, rmm_stats_t *out)
     return RMM_OK;
 }
 
-/* Takes the innermost scope out and adds it to what is around it; NULL: there is none.
- * Around the adaptor's last is its tally, which has counted everything already. */
+/* Removes the innermost scope and adds it to the scope around it. NULL: there is no scope. The
+ * adaptor's outermost scope is not added to the adaptor's tally, which counts everything. */
 static scope_t *take_locked(statistics_t *self, uint64_t thread)
 {
     scope_t **link = find_locked(self, thread);

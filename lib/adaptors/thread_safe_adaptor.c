@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One call of upstream at a time. The only place where upstream is called under a lock,
- * because that is what it is for: upstream cannot bear two calls at once.
+ * Serialises the calls of an upstream that is not thread-safe. No other file calls upstream under
+ * a lock; here that is the purpose.
  *
- * A callback that upstream makes into the program may call the adaptor again on the same
- * thread, which holds the lock. Upstream is in a call then and cannot take another. So an
- * allocation or a trim is refused. A free cannot be refused, because its caller would not
- * repeat it: it is kept, and passed on when the call under way has returned.
+ * A callback that upstream makes into the program may call the adaptor again, on the thread that
+ * holds the lock. Upstream cannot serve a second call during the first, so the adaptor refuses an
+ * allocation or a trim. It cannot refuse a free, because the caller would not repeat it: it keeps
+ * the free and passes it on when the first call has returned.
  *
- * Locking: `turn` is held by the thread that calls upstream, and protects the kept frees.
+ * Locking: the thread that calls upstream holds `turn`, which also protects the kept frees.
  */
 #include <rmm/thread_safe_adaptor.h>
 
@@ -25,8 +25,8 @@ typedef struct kept_free {
 typedef struct thread_safe {
     rmm_adaptor_t adaptor; /* first member */
     rmm_mutex_t turn;
-    _Atomic(const void *) caller; /* the thread that holds turn; NULL: none */
-    kept_free_t *kept;            /* under turn, as its two sizes */
+    _Atomic(const void *) caller; /* the thread that holds `turn`, or NULL */
+    kept_free_t *kept;            /* protected by `turn`, as its two sizes are */
     size_t kept_count, kept_capacity;
 } thread_safe_t;
 
@@ -44,7 +44,7 @@ static const void *this_thread(void)
     return &name;
 }
 
-/* relaxed: a thread finds itself here only if it wrote that */
+/* relaxed: only the calling thread itself stores its own identity */
 static bool is_my_turn(const thread_safe_t *self)
 {
     return atomic_load_explicit(&self->caller, memory_order_relaxed) == this_thread();
@@ -56,7 +56,7 @@ static void begin_turn(thread_safe_t *self)
     atomic_store_explicit(&self->caller, this_thread(), memory_order_relaxed);
 }
 
-/* Frees that are kept while these are passed on are passed on as well. */
+/* Upstream may cause further frees while these are passed on: the loop passes them on too. */
 static void make_kept_frees(thread_safe_t *self)
 {
     for (size_t i = 0; i < self->kept_count; i++) {
@@ -74,7 +74,7 @@ static void end_turn(thread_safe_t *self)
     rmm__mutex_unlock(&self->turn);
 }
 
-/* --- coming back in one's own turn ---------------------------------------------------- */
+/* --- calls from inside a call of upstream --------------------------------------------- */
 
 RMM_COLD static rmm_status_t
 refuse(const thread_safe_t *self, rmm_status_t status, const char *what)
@@ -104,7 +104,7 @@ static bool make_room(thread_safe_t *self)
     return resized != NULL;
 }
 
-/* The caller does not learn later whether upstream refused it. */
+/* The caller is not told if upstream refuses the free later. */
 RMM_COLD static void
 keep_free(thread_safe_t *self, void *ptr, const rmm_request_t *request)
 {

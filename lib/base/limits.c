@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Limits and trims of /rmm; see limits.h. All of this is away from the usual path of an
- * allocation (resource_impl.h), which looks at one word.
+ * Limits and trims of /rmm; see limits.h. An allocation comes here only if the daemon has asked
+ * for something; otherwise it reads one word (resource_impl.h).
  *
- * Order: a promise is made before the look at what is held, and given back after what was
- * taken has been counted there. So whoever does not see another thread's promise sees its
- * memory. In between both are seen, for a few instructions: then a thread that finds no room asks
- * again.
+ * A promise is the reservation of bytes that a thread is about to allocate.
+ *
+ * Order: a thread makes its promise before it reads how much is held, and takes the promise back
+ * after the memory has been counted as held. So a thread that does not see another one's promise
+ * sees its memory. For a few instructions it sees both. So a thread that finds no room tries
+ * again before it refuses.
  */
 #include "base/limits.h"
 
@@ -19,12 +21,12 @@
 #include "base/resource_impl.h"
 #include "log/log.h"
 
-#define ASKED_AGAIN 100 /* while only promises are in the way */
-#define CALM_SHARE                                                                     \
-    8 /* this part of a limit free again: the next refusal is logged again */
+/* While a request fits beside the held bytes, but not beside the promises of other threads. */
+#define ATTEMPTS 100
+#define CALM_SHARE 8 /* once 1/8 of a limit is free again, the next refusal is logged */
 #define FILE_BYTES 96
 
-/* By location: promised growth, and the limit whose refusals were logged (plus 1; 0: none). */
+/* By location: promised growth; the limit, plus 1, whose refusal was logged, or 0. */
 static _Atomic(uint64_t) promised_growth[RMM_SEGMENT_LOCATIONS];
 static _Atomic(uint64_t) told_growth[RMM_SEGMENT_LOCATIONS];
 
@@ -38,7 +40,8 @@ typedef struct bound {
 
 static uint64_t held_of(const bound_t *bound)
 {
-    /* relaxed, after the promise's acquire: not older than what that promise replaces */
+    /* relaxed: the acquire of the promise makes visible what was counted before a promise that
+     * it no longer sees was taken back */
     uint64_t held = rmm__figure_get(bound->held);
 
     return (int64_t)held > 0 ? held : 0;
@@ -72,7 +75,7 @@ static bool try_promise(const bound_t *bound, uint64_t bytes)
 
 static bool promise(const bound_t *bound, uint64_t bytes)
 {
-    for (int i = 0; i < ASKED_AGAIN && fits(bound, bytes, 0); i++) {
+    for (int i = 0; i < ATTEMPTS && fits(bound, bytes, 0); i++) {
         if (try_promise(bound, bytes)) {
             return true;
         }
@@ -81,9 +84,9 @@ static bool promise(const bound_t *bound, uint64_t bytes)
     return false;
 }
 
-/* --- telling -------------------------------------------------------------------------- */
+/* --- refusals ------------------------------------------------------------------------- */
 
-/* As a shell finds it: the numbers of GPUs are the daemon's. */
+/* A pattern for a shell: only the daemon knows the numbers of the GPUs in these paths. */
 static void file_of(const rmm_resource_t *mr, bool of_location, char name[FILE_BYTES])
 {
     char resource[32] = "";
@@ -97,8 +100,9 @@ static void file_of(const rmm_resource_t *mr, bool of_location, char name[FILE_B
         resource);
 }
 
-/* True: the first refusal of an episode. It ends when the limit is another, or much of it is
- * free again: not with each free, so that a program at its limit does not fill the log. */
+/* Whether this is the first refusal of an episode. An episode ends when the limit changes or
+ * much of it is free again. It does not end with each free, because a program that stays near its
+ * limit would fill the log. */
 static bool is_news(const bound_t *bound)
 {
     uint64_t told = bound->limit_bytes + 1;
@@ -143,7 +147,7 @@ refuse(rmm_resource_t *mr, const bound_t *bound, uint64_t bytes, bool of_locatio
 
 static void trim(rmm_resource_t *mr, uint64_t keep_bytes)
 {
-    /* what cannot be trimmed holds nothing that is free */
+    /* ignored: a resource that cannot be trimmed has no free memory */
     (void)atomic_load_explicit(&mr->ops, memory_order_relaxed)
         ->trim(mr, keep_bytes < PTRDIFF_MAX ? (size_t)keep_bytes : PTRDIFF_MAX);
 }
@@ -158,8 +162,9 @@ static bool may_have_free(const rmm_resource_t *mr, uint32_t location)
                rmm__figure_get(&slot->current_bytes);
 }
 
-/* Each resource there in turn, while the location holds more than `most_bytes`. Pools give
- * whole chunks back: if `keeps`, none by which the location would hold less. */
+/* Trims the location's resources one after the other until it holds no more than `most_bytes`.
+ * Pools give back whole chunks. With `keeps` they keep a chunk whose release would leave the
+ * location with less than `most_bytes`. */
 static void trim_location(uint32_t location, uint64_t most_bytes, bool keeps)
 {
     const _Atomic(uint64_t) *reserved = &rmm__locations[location].reserved_bytes;
@@ -198,9 +203,9 @@ static void obey_trim(void)
     if (!rmm__requests_take_trim(&request)) {
         return;
     }
-    rmm__error_keep(&kept); /* of a trim that fails the caller learns nothing */
+    rmm__error_keep(&kept); /* the caller does not see the error of a trim that fails */
     if (request.keep_bytes == RMM_TRIM_WITHDRAWN) {
-        /* nobody waits for it any more */
+        /* the daemon withdrew it: only acknowledge */
     } else if ((request.of & RMM_TRIM_LOCATION) == 0) {
         trim_resource(request.of, request.keep_bytes);
     } else if ((request.of & ~RMM_TRIM_LOCATION) < RMM_SEGMENT_LOCATIONS) {
@@ -273,7 +278,7 @@ RMM_COLD rmm_status_t rmm__resource_alloc_asked(
         .told = &mr->limit_told};
     rmm_status_t status;
 
-    if (request->user) { /* else a resource is in the middle of something */
+    if (request->user) { /* a resource that allocates may be amid a change of its own */
         obey_trim();
         rmm__block_report_obey();
     }

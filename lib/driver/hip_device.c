@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Devices over HIP: which there are, what they are called, what they can do. */
+/* Devices over HIP: their number, identity and attributes. */
 #include "driver/hip_internal.h"
 
 #include <ctype.h>
@@ -44,9 +44,9 @@ static bool is_hexadecimal(const char *text, size_t length)
 }
 
 /*
- * As ROCm's tools print it: the 16 bytes are the hexadecimal digits. Devices without a
- * number of their own have "XX" or zeros there, and HIP before 5.1 tells none: then the place
- * on the bus, which is unique in a machine as well.
+ * As ROCm's tools print it: the 16 bytes are characters, hexadecimal digits. Devices without a
+ * unique number have "XX" or zeros there, and HIP before 5.1 has no UUID: the PCI bus id, which is
+ * unique in a machine too, takes its place.
  */
 static void format_uuid(char out[48], const hip_uuid_t *uuid, const char *bus_id)
 {
@@ -91,7 +91,7 @@ int rmm__hip_device_info(int device, rmm_device_info_t *info)
     return RMM_DRIVER_OK;
 }
 
-/* Attributes that older versions do not know are those of what they cannot do. */
+/* 0 for an attribute that this version of HIP does not know: it lacks that ability too. */
 static int
 ask_attribute(hip_attribute_t attribute, bool may_be_unknown, int device, int *value)
 {
@@ -148,7 +148,8 @@ int rmm__hip_device_attribute(rmm_driver_attribute_t attribute, int device, int 
         true, device, value);
 }
 
-/* hipDevicePrimaryCtxGetState is deprecated, and HIP has no contexts to speak of. */
+/* Always active: HIP has no contexts in CUDA's sense, and hipDevicePrimaryCtxGetState is
+ * deprecated. */
 int rmm__hip_device_active(int device, int *active)
 {
     if (device < 0 || device >= rmm__hip.device_count) {

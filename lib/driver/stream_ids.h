@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The ids of streams that rmm_stream_create() made, by handle, so that the allocation
- * path need not ask the driver: two calls fewer for each allocation and free together.
+ * A cache of the ids of streams that rmm_stream_create() made, by handle. It saves two driver
+ * calls for each pair of an allocation and a free.
  *
- * Why it is safe: CUDA uses a handle again after the stream's end, with another id. An
- * entry therefore goes before its stream does, in rmm_stream_destroy(), which is the one
- * way that such a stream may end (rmm/stream.h). A caller that looks up a handle has a stream
- * that lives during the call, so no thread removes or changes the entry that it is to find;
- * entries of others may come and go beside it.
+ * Why it is correct: CUDA gives the handle of a destroyed stream to a new one, with another id. So
+ * rmm_stream_destroy(), the only function that may destroy such a stream (rmm/stream.h), removes
+ * the entry first. The stream whose handle a caller looks up exists during the call, so no thread
+ * removes or changes its entry meanwhile. Other entries of the set may change.
  *
- * Bounded: 1024 streams, four to a set, a set to a cache line. One that finds its set full
- * has no entry, and the driver is asked as for any other stream.
+ * Bounded: 1024 streams, four to a set, a set to a cache line. A stream whose set is full has no
+ * entry, and the driver is asked for its id.
  *
- * Locking: none to look up, a lock of its own for changes.
+ * Locking: none for a lookup; changes take a lock of the table's own.
  *
- * Beside the table, and apart from it: the ids of per-thread default streams that capture.
+ * rmm__stream_id_of_thread() is separate from the table: ids of per-thread default streams that
+ * capture.
  */
 #ifndef RMM_DRIVER_STREAM_IDS_H
 #define RMM_DRIVER_STREAM_IDS_H
@@ -61,11 +61,11 @@ static inline uint64_t rmm__stream_id_find(rmm_stream_t stream)
     return 0;
 }
 
-/* Replaces what is known of a stream of this handle. The id is not 0, and may have the bit
+/* Sets the entry of this handle, replacing an earlier one. The id is not 0, and may have the bits
  * above. False: no room. */
 bool rmm__stream_id_keep(rmm_stream_t stream, uint64_t id);
 
-/* Before the stream is destroyed. */
+/* To be called before the stream is destroyed. */
 void rmm__stream_id_forget(rmm_stream_t stream);
 
 /*

@@ -10,10 +10,10 @@
 #include "core/mutex.h"
 
 /*
- * Protects resets of marks that are not under a resource's lock. An allocation that meets
- * an unseen request comes here before it raises a mark, so a thread that comes later than the one
- * that resets raises the new mark, and no high-water is lost: what was counted before the
- * reset's own look at current_bytes is in that look.
+ * Protects resets of marks that are not under a resource's lock. A thread that finds a new reset
+ * request takes this lock before it raises a mark. So a thread that comes after the reset raises
+ * the new mark; and what was counted before the reset is part of the current_bytes that the reset
+ * reads. No high-water mark is lost.
  */
 static rmm_mutex_t reset_lock = RMM_MUTEX_INITIALIZER;
 
@@ -94,13 +94,13 @@ RMM_COLD void rmm__accounting_obey_reset(rmm_accounting_t *accounting)
 
 /* --- reading ------------------------------------------------------------------------ */
 
-/* Of a figure that goes down: it may be below 0 for a moment, modulo 2^64. */
+/* A figure that can fall may be negative for a moment, modulo 2^64: shown as 0. */
 static uint64_t not_negative(uint64_t figure)
 {
     return (int64_t)figure > 0 ? figure : 0;
 }
 
-/* acquire: whatever the caller looks at next is not older than what is summed here */
+/* acquire: what the caller reads next is not older than this sum */
 static uint64_t sum_of(const rmm_segment_stripe_t *stripes, size_t word)
 {
     uint64_t sum = 0;
@@ -117,8 +117,8 @@ static uint64_t sum_of(const rmm_segment_stripe_t *stripes, size_t word)
 
 #define SUM(stripes, field) sum_of(stripes, offsetof(rmm_segment_stripe_t, field))
 
-/* To the record's own words. What is subtracted is read last, so the difference is not
- * above what was true in between. */
+/* Adds the stripes to the record's own words. The subtracted words are read last, so the
+ * difference never exceeds the true value at some moment in between. */
 static void
 add_stripes(const rmm_segment_stripe_t *stripes, rmm_accounting_sums_t *sums)
 {
@@ -130,7 +130,7 @@ add_stripes(const rmm_segment_stripe_t *stripes, rmm_accounting_sums_t *sums)
     sums->padding_bytes = not_negative(sums->padding_bytes);
 }
 
-/* In the order in which they are written here: total_count before freed_count. */
+/* Read in this order: total_count before freed_count, which is subtracted from it. */
 #define OWN_WORDS(record)                                                              \
     {                                                                                  \
         rmm__figure_get(&(record)->total_bytes),                                       \
@@ -229,8 +229,8 @@ void rmm__location_forget(
     uint32_t location = accounting->location;
     rmm_segment_stripe_t *stripe = &rmm__location_stripes[location][rmm__stripe_here()];
 
-    /* a user outside has counted nothing, and another may own the figures. The user that
-     * owns them ends here: adding does for it as well */
+    /* A user in mode OUTSIDE has counted nothing. For the user that owns the figures, which ends
+     * here, an atomic addition is correct too. */
     if (rmm__location_mode(&accounting->user) != RMM_LOCATION_OUTSIDE) {
         rmm__figure_sub(&rmm__locations[location].current_bytes, left->bytes);
         rmm__figure_sub(&rmm__locations[location].live_count, left->count);

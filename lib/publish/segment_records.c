@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Hands out the segment's records: a location's identity is written once, a slot belongs to
- * one resource after the other. Rare calls, all under the publisher's lock. Readers have
+ * Assigns the segment's records. A location's identity is written once; a slot is used by one
+ * resource after the other. These calls are rare, and all take the publisher's lock. Readers take
  * no lock: a slot's generation is odd while its identity changes.
  */
 #include <string.h>
@@ -16,13 +16,13 @@
 #include "publish/publisher.h"
 #include "segment/text.h"
 
-/* A slot that is in no segment: the table was full. */
+/* The slot of a resource for which the segment's table had no room: in no segment. */
 typedef struct private_slot {
-    rmm_segment_slot_t slot; /* first: what is freed */
+    rmm_segment_slot_t slot; /* first member: its address is what is freed */
     rmm_segment_stripe_t stripes[RMM_SEGMENT_STRIPES];
 } private_slot_t;
 
-/* No request can be made there. */
+/* The requests of a private slot: the daemon cannot make any. */
 static const rmm_control_slot_t no_requests = {.limit_bytes = RMM_SEGMENT_NO_LIMIT};
 
 /* --- locations ------------------------------------------------------------------------- */
@@ -54,8 +54,8 @@ fill_location(rmm_segment_location_t *location, const rmm_location_identity_t *i
         &rmm__publisher.segment->header.locations_opened, 1, memory_order_release);
 }
 
-/* False: the record or its stripes have no space in the file. It is counted there all the
- * same, but not shown: a part of the figures would be wrong. */
+/* False: the file system has no space for the record or its stripes. The location is counted
+ * in any case, but not shown, because a part of its figures would be missing. */
 static bool back_location_locked(uint32_t location)
 {
     const rmm_segment_layout_t *segment = rmm__publisher.segment;
@@ -67,7 +67,7 @@ static bool back_location_locked(uint32_t location)
                sizeof(segment->location_stripes[location]));
 }
 
-/* True: to be logged, once in a process. */
+/* True: there was no space, which the caller logs. Once in a process. */
 static bool
 open_location_locked(uint32_t location, const rmm_location_identity_t *identity)
 {

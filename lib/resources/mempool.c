@@ -41,7 +41,7 @@ static rmm_mempool_t *find_locked(rmm_driver_mempool_t handle)
     return NULL;
 }
 
-/* The one that is known with one more reference, else `fresh`, which joins the list. */
+/* Returns the pool that is in the list already, with one more reference; otherwise adds `fresh`. */
 static rmm_mempool_t *join(rmm_mempool_t *fresh)
 {
     rmm_mempool_t *pool;
@@ -59,7 +59,7 @@ static rmm_mempool_t *join(rmm_mempool_t *fresh)
     return pool;
 }
 
-/* True: that was the last reference, and the pool is out of the list. */
+/* Drops a reference. True: it was the last one, and the pool was removed from the list. */
 static bool leave(rmm_mempool_t *pool)
 {
     rmm_mempool_t **link = &pools;
@@ -98,9 +98,9 @@ rmm_status_t rmm__mempool_open(const rmm_mempool_plan_t *plan, rmm_mempool_t **p
 }
 
 /*
- * The barrier waits for the work. But a pool gives back only what a synchronisation has seen to
- * be done, and a cudaFree does not count as one. That of any stream does, so an idle stream
- * suffices, which is part of no capture.
+ * The barrier waits for the work. But a pool releases memory only after a synchronisation has seen
+ * the free complete, and a cudaFree does not count as a synchronisation. One of any stream does, so
+ * this synchronises an idle stream, which is part of no capture.
  */
 int rmm__mempool_see_frees(const rmm_driver_t *driver)
 {
@@ -126,7 +126,7 @@ static void end_pool(const rmm_mempool_t *pool)
     int error;
 
     if (rmm__driver_scope_enter(&scope, driver, pool->device) == RMM_OK) {
-        /* so that all that was freed can go back */
+        /* so that the pool can release everything that was freed */
         (void)rmm__mempool_see_frees(driver);
         error = destroys ? driver->mempool_destroy(pool->handle)
                          : driver->mempool_trim(pool->handle, 0);
@@ -175,7 +175,7 @@ int rmm__mempool_ask(rmm_mempool_t *pool, const rmm_accounting_t *accounting)
     }
     before = atomic_exchange_explicit(
         &pool->reserved_bytes, figures.reserved_bytes, memory_order_relaxed);
-    /* a fall adds what wraps around to less */
+    /* if it fell, the unsigned difference wraps around and subtracts */
     rmm__location_reserve(accounting->location, figures.reserved_bytes - before);
     RMM_ACCOUNTING_SET(accounting, reserved_bytes, figures.reserved_bytes);
     return RMM_DRIVER_OK;

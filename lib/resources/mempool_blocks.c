@@ -63,7 +63,7 @@ obtain(rmm_tracked_t *tracked, const rmm_request_t *request, void **ptr_out)
     }
     error = pool->driver->mempool_alloc(pool->handle, ptr_out, bytes, request->stream);
     if (error == RMM_DRIVER_MEMORY_ALLOCATION && bytes != request->bytes) {
-        bytes = request->bytes; /* rather a block without a guard than none */
+        bytes = request->bytes; /* no room for the guard: try the block without one */
         error =
             pool->driver->mempool_alloc(pool->handle, ptr_out, bytes, request->stream);
     }
@@ -107,8 +107,8 @@ static const rmm_tracked_source_t source = {
 
 /* --- the ops ------------------------------------------------------------------------ */
 
-/* By how much the pool grows for such a block if its free memory serves it, as the driver says
- * now. */
+/* By how much the pool must grow for this block, by the driver's current figures, if its free
+ * memory can be used. */
 static uint64_t growth_for(const rmm_resource_t *mr, uint64_t bytes)
 {
     const rmm_mempool_t *pool = from_const_base(mr)->pool;
@@ -120,8 +120,8 @@ static uint64_t growth_for(const rmm_resource_t *mr, uint64_t bytes)
     return used > reserved ? rmm__round_up(used - reserved, MEMPOOL_STEP_BYTES) : 0;
 }
 
-/* Promises the growth. To make room the pool itself may be trimmed: then it grows by more,
- * which is promised once more. */
+/* Reserves the growth under the limit. If that trims this very pool to make room, the pool must
+ * then grow by more: reserves the larger growth again. */
 static rmm_status_t
 begin_growth(rmm_resource_t *mr, uint64_t bytes, uint64_t *promised_out)
 {
@@ -138,7 +138,7 @@ begin_growth(rmm_resource_t *mr, uint64_t bytes, uint64_t *promised_out)
     return status;
 }
 
-/* The pool grew by more than was expected, and beyond the limit: it gives that back. */
+/* The pool grew by more than expected, and exceeds the limit: frees the block and trims. */
 static void undo(rmm_resource_t *mr, void *ptr, const rmm_request_t *request)
 {
     rmm_error_kept_t kept;
@@ -150,7 +150,7 @@ static void undo(rmm_resource_t *mr, void *ptr, const rmm_request_t *request)
     rmm__error_restore(&kept);
 }
 
-/* Under a limit of the location, which the driver does not know. */
+/* An allocation under a limit of the location, which the driver does not know. */
 RMM_COLD static rmm_status_t
 alloc_limited(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
 {
@@ -199,7 +199,7 @@ rmm__mempool_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_
     return status;
 }
 
-/* A driver that does not answer leaves the figure as it is. */
+/* If the driver call fails, the figure keeps its value. */
 void rmm__mempool_refresh(const rmm_resource_t *mr)
 {
     (void)rmm__mempool_ask(from_const_base(mr)->pool, &mr->accounting);
@@ -228,7 +228,7 @@ void rmm__mempool_destroy(rmm_resource_t *mr)
 {
     const rmm_mempool_t *pool = from_const_base(mr)->pool;
 
-    /* what is still out goes back on another stream than those that used it */
+    /* live blocks are freed on another stream than those that used them */
     if (rmm__tracked_from_base(mr)->blocks.count != 0) {
         (void)rmm__driver_wait_device(pool->driver, pool->device);
     }
@@ -245,7 +245,7 @@ rmm_status_t rmm__mempool_require(const rmm_driver_t *driver, int device)
         "resource over the cuda resource");
 }
 
-/* The first look at what the pool holds. If it fails, the pool stays as it is. */
+/* Reads for the first time how much the pool holds. If that fails, the pool is unchanged. */
 static rmm_status_t look(rmm_mempool_t *pool, rmm_tracked_t *self)
 {
     int error = rmm__mempool_ask(pool, &self->base.accounting);

@@ -17,12 +17,12 @@
 
 /* --- writing ------------------------------------------------------------------------ */
 
-/* False: somebody still writes there, or has written a later one. */
+/* False: another thread is writing this record, or has written a later message into it. */
 static inline bool rmm__ring_take(_Atomic(uint64_t) *commit, uint64_t number)
 {
     uint64_t before = atomic_load_explicit(commit, memory_order_relaxed);
 
-    /* acquire: what follows stays behind the odd number */
+    /* acquire: the caller's stores to the record come after the odd number */
     return before % 2 == 0 && before <= 2 * number &&
            atomic_compare_exchange_strong_explicit(
                commit, &before, 2 * number + 1, memory_order_acq_rel,
@@ -31,7 +31,7 @@ static inline bool rmm__ring_take(_Atomic(uint64_t) *commit, uint64_t number)
 
 static inline void rmm__ring_give(_Atomic(uint64_t) *commit, uint64_t number)
 {
-    /* release: pairs with a reader's look at the word before its copy */
+    /* release: pairs with the reader's load of the word before it copies the record */
     atomic_store_explicit(commit, 2 * number + 2, memory_order_release);
 }
 
@@ -45,18 +45,19 @@ typedef struct rmm_ring {
     uint64_t next_at;    /* of the number of messages begun */
 } rmm_ring_t;
 
-/* Where a reader stands; all zero: at the beginning. */
+/* The position of a reader; all zero: at the beginning. */
 typedef struct rmm_ring_cursor {
-    uint64_t next; /* number of the message to come */
-    uint64_t lost; /* messages that were gone before they could be read */
+    uint64_t next; /* number of the next message */
+    uint64_t lost; /* messages that were overwritten before they could be read */
 } rmm_ring_cursor_t;
 
 /* `record`: stride bytes, aligned to 8. */
 typedef void (*rmm_ring_fn)(uint64_t number, const unsigned char *record, void *arg);
 
 /*
- * Every message from the cursor on, in order. One that is still being written ends the
- * walk, to be had next time, unless `ended` says that its writer is gone, or it is stuck.
+ * Calls the function for every message from the cursor on, in order. A message that is still being
+ * written ends the walk, and is read the next time; but if `ended` says that its writer has ended,
+ * or if the message is stuck, it is skipped.
  * Returns 0, -EPROTO (the file was cut), -ENOMEM.
  */
 int rmm__ring_read(

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Removes what dead processes left. The lock decides, never an age alone:
- *   segment    unlocked is dead, for ever: the lock was taken before the name. Made small and
- *              marked first, removed when the mark is old, so that readers see the last
- *              figures.
- *   side file  unlocked and without its segment: its maker died before the segment got
- *              its name, or the segment was removed.
- *   temporary  unlocked may also mean not locked yet: only an old one is abandoned.
- * A file belongs to its owner. The uid in its name is the one that its process saw, which
- * differs in a user namespace; a starting program uses it only to choose which files it examines.
- * Two concurrent sweepers do the same things twice, which is harmless.
+ * Removes the files of processes that have ended. A process holds a lock on its files, and age
+ * alone is never a reason to remove one:
+ *   segment    without a lock its process has ended, because a process takes the lock before it
+ *              gives the file its name. The sweep first shrinks and marks it, so that readers can
+ *              still see the last figures, and removes it when the mark is old.
+ *   side file  removed if it has neither a lock nor a segment: its process died before the segment
+ *              had its name, or the segment was removed.
+ *   temporary  may be so new that it has no lock yet: removed only if it is old.
+ * The owner of a file counts. The uid in its name is the one that its process saw, which differs
+ * in a user namespace; a starting program uses it only to choose which files it examines.
+ * Two concurrent sweeps do the same things twice, which is harmless.
  *
- * Cost: a program that starts looks at some files only, drawn at random, so that it starts as
- * fast with thousands of them; the next ones look at others. Of a marked file one statx.
+ * Cost: a starting program examines a few files only, chosen at random, so that its start takes
+ * no longer with thousands of files. A marked file costs one statx.
  */
 #include "segment/runtime_dir.h"
 
@@ -33,8 +34,8 @@
 #include "segment/segment_shrink.h"
 #include "segment/temporary_file.h"
 
-#define SOME_FILES 64u              /* that a start looks at: 0.1 ms */
-#define SOME_SHRINKS 4u             /* that it makes: 0.1 ms each */
+#define SOME_FILES 64u              /* that a starting program examines: 0.1 ms */
+#define SOME_SHRINKS 4u             /* segments that it shrinks: 0.1 ms each */
 #define RECLAIM_BYTES (64u * 1024u) /* what one program with a pool may take */
 #define FILE_NAME_BYTES (RMM_SEGMENT_NAME_BYTES + RMM_SUFFIX_BYTES + 8)
 
@@ -43,7 +44,7 @@ typedef enum verdict { KEEP, MARK, REMOVE } verdict_t;
 typedef struct rmm_sweep {
     DIR *directory;
     long only_uid;
-    bool side_files; /* the second time through the names: after their segments went */
+    bool side_files; /* the second pass over the names, after segments were removed */
     uint32_t shrinks_left;
     int64_t segments_after_seconds;
     int removed;
@@ -67,7 +68,7 @@ static bool has_segment(int dirfd, const char *name, const rmm_file_name_t *pars
     return rmm__stat_in(dirfd, segment, &status) == 0 || errno != ENOENT;
 }
 
-/* What to do with a file that nobody holds. */
+/* What to do with a file whose lock no process holds. */
 static verdict_t
 judge(const sweep_t *sweep, const rmm_file_name_t *parsed, const struct stat *status)
 {
@@ -89,14 +90,14 @@ judge(const sweep_t *sweep, const rmm_file_name_t *parsed, const struct stat *st
     return KEEP;
 }
 
-/* Of the user whose files are swept, and no link to something else. */
+/* A regular file with one name, of the user whose files are swept. */
 static bool is_ours(const sweep_t *sweep, const struct stat *status)
 {
     return S_ISREG(status->st_mode) && status->st_nlink == 1 &&
            (sweep->only_uid < 0 || status->st_uid == (uid_t)sweep->only_uid);
 }
 
-/* Ended a while ago, not long enough: most files are, where there are many. */
+/* Marked, and not long enough ago: true of most files where there are many. */
 static bool is_kept_for_now(
     const sweep_t *sweep, const rmm_file_name_t *parsed, const struct stat *status)
 {
@@ -104,12 +105,13 @@ static bool is_kept_for_now(
            judge(sweep, parsed, status) == KEEP;
 }
 
-/* Made small, which marks it, or else marked as it is: it may be inconsistent. */
+/* Shrinks the segment, which marks it. One that cannot be shrunk (it may be inconsistent) is
+ * marked as it is. */
 static void mark(sweep_t *sweep, int fd, const char *name, const struct stat *status)
 {
     if (!rmm__segment_is_marked(status)) {
         if (sweep->shrinks_left == 0) {
-            return; /* the next one's */
+            return; /* left for the next sweep */
         }
         sweep->shrinks_left--;
         if (rmm__segment_shrink(dirfd(sweep->directory), name) == 0) {
@@ -117,7 +119,7 @@ static void mark(sweep_t *sweep, int fd, const char *name, const struct stat *st
         }
     }
     if (futimens(fd, NULL) == 0) {
-        (void)fchmod(fd, S_IRUSR); /* last: the mark counts with its time only */
+        (void)fchmod(fd, S_IRUSR); /* last: the mark needs the time */
     }
 }
 
@@ -225,21 +227,21 @@ int rmm__sweep_end(rmm_sweep_t *sweep)
     return removed;
 }
 
-/* --- some ----------------------------------------------------------------------------- */
+/* --- the sweep of a starting program -------------------------------------------------- */
 
 typedef struct sample {
     char names[SOME_FILES][FILE_NAME_BYTES];
     uint32_t count;
 } sample_t;
 
-/* A user's own, but for those of that user's containers. */
+/* By the uid in the name, which misses files of the user's containers. */
 static bool is_worth_a_look(const sweep_t *sweep, const rmm_file_name_t *parsed)
 {
     return parsed->kind != RMM_FILE_OTHER &&
            (sweep->only_uid < 0 || parsed->uid == (uid_t)sweep->only_uid);
 }
 
-/* Each of these names is as likely in it as any other. */
+/* A random sample: each name has the same chance. */
 static void draw(sweep_t *sweep, sample_t *sample)
 {
     uint64_t seen = 0, random = rmm__random64();
@@ -263,7 +265,7 @@ static void draw(sweep_t *sweep, sample_t *sample)
     sample->count = seen < SOME_FILES ? (uint32_t)seen : SOME_FILES;
 }
 
-/* Of a daemon that runs, or may run again. */
+/* Whether a daemon keeps totals here: one that runs, or that may run again. */
 static bool has_totals(int dirfd)
 {
     struct stat status;
@@ -317,7 +319,7 @@ static int by_age(const void *left, const void *right)
     return a->tv_nsec < b->tv_nsec ? -1 : a->tv_nsec > b->tv_nsec;
 }
 
-/* False: no memory; what is there is enough to go on. */
+/* False: no host memory; the caller goes on with the files listed so far. */
 static bool note_ended(ended_list_t *list, const char *name, const struct stat *status)
 {
     if (list->count == list->capacity) {
@@ -338,7 +340,8 @@ static bool note_ended(ended_list_t *list, const char *name, const struct stat *
     return true;
 }
 
-/* All that ended is marked by now, but for what could not be. */
+/* Lists the marked segments: by now all of processes that ended, but for those that could not
+ * be marked. */
 static void list_ended(sweep_t *sweep, ended_list_t *list)
 {
     int dir = dirfd(sweep->directory);
@@ -358,7 +361,7 @@ static void list_ended(sweep_t *sweep, ended_list_t *list)
     }
 }
 
-/* Nobody may hold it: a mark is a mode, which anybody of that user can set. */
+/* Checks the lock again: the mark is a file mode, which any program of the user can set. */
 static bool remove_ended(int dirfd, const char *name)
 {
     int fd = rmm__open_in(dirfd, name, O_RDONLY | O_NONBLOCK);

@@ -36,7 +36,7 @@ int rmm_leaks_attach(rmm_leaks_file_t *file, int fd);
 
 void rmm_leaks_close(rmm_leaks_file_t *file);
 
-/* A block that is out, as it was at one moment. */
+/* A live block, as it was at one moment. */
 typedef struct rmm_leak_info {
     uint64_t address, bytes, stream, allocated_ns; /* CLOCK_MONOTONIC */
     uint32_t resource_id, thread;
@@ -49,12 +49,12 @@ typedef struct rmm_leak_info {
 typedef bool (*rmm_leak_fn)(const rmm_leak_info_t *leak, void *arg);
 
 /*
- * Every block of the list. One that its writer is changing all the while is left out;
- * returns how many were, so that nothing is missing silently.
+ * Calls the function for every block of the list. A row that its writer changes during every
+ * attempt to read it is left out. Returns the number of those.
  */
 uint32_t rmm_leaks_each(const rmm_leaks_file_t *file, rmm_leak_fn visit, void *arg);
 
-/* Rows that rmm_leaks_each() looks at, and those behind them that it does not. */
+/* Rows in use that rmm_leaks_each() reads (at most RMM_LEAKS_ROWS_MAX), and those it does not. */
 uint32_t rmm_leaks_row_count(const rmm_leaks_file_t *file);
 uint32_t rmm_leaks_rows_unread(const rmm_leaks_file_t *file);
 
@@ -62,9 +62,9 @@ uint32_t rmm_leaks_rows_unread(const rmm_leaks_file_t *file);
 typedef bool (*rmm_leaks_module_fn)(const rmm_leaks_module_t *module, void *arg);
 
 /*
- * Every module that is told of now, in the order in which they were loaded: the last one
- * around an address counts. begin < end, the path is clean text. After the blocks: then
- * theirs are all there.
+ * Calls the function for every module that the file lists, in the order in which they were loaded:
+ * the last module that contains an address is the right one. begin < end, and the path is clean
+ * text. To be called after rmm_leaks_each(): then the modules of all those blocks are listed.
  */
 void rmm_leaks_each_module(
     const rmm_leaks_file_t *file, rmm_leaks_module_fn visit, void *arg);

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes what a segment still shows into a file of a few KiB and gives that the segment's
- * name. What is left out: stripes, which are added to the records that they belong to; slots
- * without a resource; records of the log without a message, and the room behind short
- * messages; the control page, after what it asks for is done. What is left is a segment like
- * others, so readers need not know of any of this.
+ * Replaces the segment of a process that has ended by a file of a few KiB under the same name.
+ * The copy leaves out: stripes, which are added to their records; slots without a resource;
+ * records of the log without a message, and the unused end of short messages; the control page,
+ * after its requests have been carried out. The copy is a complete segment, so readers need no
+ * code for it.
  *
- * Nobody reads half of it: a reader has either file open, and both say the same. Whoever is
- * killed in the middle leaves a temporary file, which a sweep removes, or a control page,
- * which goes with the segment. Two at once write the same.
+ * A reader never sees half a file: it has either the old file or the new one open, and both say
+ * the same. A process that is killed during this leaves a temporary file, which a sweep removes,
+ * or a control page, which is removed together with the segment. Two processes that do this at the
+ * same time write the same.
  *
- * The reader checks everything that is read here. What is written is bounded by
- * RMM_SEGMENT_MAX_BYTES: sections of a hostile file may overlap, and need more apart.
+ * segment_reader.h checks everything that is read here. The copy is at most RMM_SEGMENT_MAX_BYTES
+ * long, which must be checked: sections of a hostile file may overlap, and its copy would be
+ * larger than the file.
  *
- * Cost: some 100 preads, 0.1 ms.
+ * Cost: about 100 preads, 0.1 ms.
  */
 #include "segment/segment_shrink.h"
 
@@ -90,7 +92,7 @@ static void set(const figures_t *figures, const char *name, uint64_t value)
     }
 }
 
-/* A reset that the process did not live to obey: the marks are the current values. */
+/* The process ended before it obeyed a reset: sets the marks to the current values. */
 static void reset(const figures_t *figures, const char *bytes, const char *count)
 {
     set(figures, bytes, value_of(figures, "current_bytes"));
@@ -101,7 +103,7 @@ static void reset(const figures_t *figures, const char *bytes, const char *count
 
 /* --- sections ----------------------------------------------------------------------- */
 
-/* What stripes held is in the records now: no statistic has words of a stripe. */
+/* The schema names no words of stripes, because the records contain them now. */
 static bool put_schema(image_t *image)
 {
     const rmm_segment_header_t *from = &image->segment->header;
@@ -138,7 +140,7 @@ static void settle_location(image_t *image, uint32_t index, rmm_record_t *record
     }
 }
 
-/* Up to the last one that is used: a location is known by its index. */
+/* All up to the last one in use, because the index identifies a location. */
 static bool put_locations(image_t *image)
 {
     const uint32_t stride = image->segment->header.locations_stride;
@@ -177,7 +179,7 @@ static void settle_slot(image_t *image, uint32_t index, rmm_record_t *record)
     }
 }
 
-/* Only resources: they are known by their number, not by their slot's. */
+/* Only slots with a resource: readers identify it by its id, not by the slot's index. */
 static bool put_slots(image_t *image)
 {
     const uint32_t stride = image->segment->header.slots_stride;
@@ -349,7 +351,7 @@ static int write_image(const image_t *image, int fd)
     return 0;
 }
 
-/* As the old one, but marked as ended. */
+/* Gives the new file the owner of the old one, and the mode that marks it as ended. */
 static int take_owner(int fd, const struct stat *old)
 {
     if ((old->st_uid != geteuid() && fchown(fd, old->st_uid, old->st_gid) != 0) ||
@@ -403,7 +405,7 @@ static int shrink(const rmm_segment_t *segment, int dirfd)
         return 0;
     }
     if (segment->header.version_minor > RMM_SEGMENT_MINOR) {
-        return -EPROTO; /* it may show what is not known here */
+        return -EPROTO; /* it may have sections that this code does not know */
     }
     image.bytes = calloc(1, RMM_SEGMENT_MAX_BYTES);
     if (image.bytes == NULL) {

@@ -18,11 +18,11 @@
 
 #define RMM_SIDE_STRIDE_MAX 1024u /* largest stride that a reader accepts */
 
-/* All of it, or false: the file ends before, or cannot be read. */
+/* Reads all the bytes. False: the file is too short, or cannot be read. */
 bool rmm__read_at(int fd, void *to, size_t bytes, uint64_t offset);
 
-/* A daemon reads it many times a second: none of that is a time of access worth writing. For
- * its owner and who may act as such; else it stays as it is. */
+/* Stops updates of the file's access time, because a daemon reads it many times a second. Works
+ * only for the owner of the file and for privileged processes; otherwise it changes nothing. */
 void rmm__file_read_often(int fd);
 
 /* Closes *fd if it is open; it is -1 afterwards. */
@@ -38,7 +38,8 @@ int rmm_side_file_open(int dirfd, const char *segment, const char *suffix, uid_t
 int rmm_side_file_open_to_write(
     int dirfd, const char *segment, const char *suffix, uid_t owner);
 
-/* The end of opening: *kept is fd, or -1 with fd closed if there was an error. Returns that. */
+/* Completes an open: sets *kept to fd; after an error closes fd and sets *kept to -1. Returns
+ * `error`. */
 int rmm_side_file_keep(int *kept, int fd, int error);
 
 /*
@@ -60,7 +61,7 @@ bool rmm_side_table_fits(
 /* `row`, the index'th, is a consistent copy, aligned to 8. False ends the walk. */
 typedef bool (*rmm_side_row_fn)(const void *row, uint32_t index, void *arg);
 
-/* Returns how many rows changed all the time and were left out. */
+/* Returns how many rows were left out, because they changed during every attempt to read them. */
 uint32_t rmm_side_rows_each(
     int fd, const rmm_side_table_t *table, rmm_side_row_fn visit, void *arg);
 

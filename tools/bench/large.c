@@ -57,7 +57,7 @@ static bool make_blocks(trial_t *trial, size_t capacity, size_t bytes, blocks_t 
     return out->ptr != NULL;
 }
 
-/* No two free blocks are neighbours: twice the size of one fits nowhere. */
+/* Requests twice the size of a block, which fit nowhere: no two free blocks are neighbours. */
 static void fail_often(trial_t *trial)
 {
     uint64_t begin_ns = clock_ns(), before_ns = begin_ns;
@@ -89,7 +89,7 @@ static void fail_often(trial_t *trial)
     trial->value = (double)(before_ns - begin_ns) / FULL_ATTEMPTS;
 }
 
-/* The largest request that is served of `free_blocks` free ones, in blocks; 0: an error. */
+/* The largest request that `free_blocks` free blocks can serve, in blocks; 0: an error. */
 static size_t largest_served(trial_t *trial, const blocks_t *blocks, size_t free_blocks)
 {
     for (size_t count = free_blocks; count > 0; count--) {
@@ -111,8 +111,8 @@ static size_t largest_served(trial_t *trial, const blocks_t *blocks, size_t free
     return 0;
 }
 
-/* It may not grow further: what is served comes of what was freed. A pool of islands does
- * not even reach its maximum: then as many blocks as it has. */
+/* The pool is at its maximum, so a request can be served from freed blocks only. A pool whose
+ * chunks are scattered may not reach its maximum: then it has fewer blocks. */
 void run_largest(const workload_t *workload, trial_t *trial)
 {
     size_t bytes = (size_t)trial->scale->growth_bytes / GROWTH_BLOCKS;
