@@ -73,9 +73,9 @@ CASE(a_buffer_holds_what_it_was_given_and_frees_itself)
 
 CASE(a_buffer_keeps_its_alignment_and_refuses_a_wrong_one)
 {
+    int value = 5; /* until the pool's end: a copy of it is queued */
     rmmc::pool_resource pool{rmmc::cuda_resource()};
     rmmc::device_buffer buffer(10, 1024, {}, pool);
-    int value = 5;
 
     CHECK(buffer.alignment() == 1024);
     CHECK(reinterpret_cast<std::uintptr_t>(buffer.data()) % 1024 == 0);
