@@ -333,6 +333,8 @@ CASE(a_view_is_made_of_any_stream_and_of_no_number)
         rmmc::stream_view(rmm_stream_t(nullptr)) ==
         rmmc::stream_view(RMM_STREAM_LEGACY));
     CHECK(rmmc::stream_view() != RMM_STREAM_PER_THREAD);
+    CHECK(RMM_STREAM_PER_THREAD != rmmc::stream_view());
+    CHECK(rmm_stream_t(nullptr) == rmmc::stream_view());
     static_assert(!std::is_convertible<int, rmmc::stream_view>::value, "");
     static_assert(!std::is_convertible<std::nullptr_t, rmmc::stream_view>::value, "");
     static_assert(!std::is_convertible<std::string, rmmc::stream_view>::value, "");

@@ -137,6 +137,14 @@ class stream_view
     {
         return !(a == stream_view(b));
     }
+    friend bool operator==(rmm_stream_t a, stream_view b) noexcept
+    {
+        return stream_view(a) == b;
+    }
+    friend bool operator!=(rmm_stream_t a, stream_view b) noexcept
+    {
+        return !(stream_view(a) == b);
+    }
 
   private:
     rmm_stream_t handle_;
