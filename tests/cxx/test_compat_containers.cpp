@@ -355,6 +355,20 @@ CASE(an_allocator_over_a_resource_works_in_a_container_of_the_host)
     THROWS(std::bad_array_new_length, allocator().allocate(SIZE_MAX / 2, stream));
 }
 
+CASE(a_container_that_was_moved_from_can_be_filled_again)
+{
+    rmm::mr::pinned_host_memory_resource pinned;
+    rmm::cuda_stream stream;
+    rmm::mr::polymorphic_allocator<int> of_host(pinned), moved(std::move(of_host));
+    CHECK(moved == of_host && moved != rmm::mr::polymorphic_allocator<int>());
+    const rmm::mr::stream_allocator_adaptor numbers_of(of_host, stream.view());
+    std::vector<int, std::decay_t<decltype(numbers_of)>> from(3, 7, numbers_of);
+
+    std::vector<int, std::decay_t<decltype(numbers_of)>> to(std::move(from));
+    from.assign(4, 1);
+    CHECK(to.size() == 3 && to[2] == 7 && from[3] == 1);
+}
+
 CASE(an_allocator_aligns_as_its_type)
 {
     struct alignas(1024) wide {

@@ -424,6 +424,23 @@ CASE(allocators_serve_containers_of_the_standard)
         doubles.allocate(std::numeric_limits<std::size_t>::max() / 4, stream));
 }
 
+CASE(a_container_that_was_moved_from_can_be_filled_again)
+{
+    rmmc::pool_resource pool{rmmc::pinned_resource()};
+    rmmc::stream stream;
+    rmmc::polymorphic_allocator<int> of_pool(pool), moved(std::move(of_pool));
+    CHECK(moved == of_pool && of_pool.get_resource() == pool);
+    const rmmc::stream_allocator_adaptor numbers_of(of_pool, stream);
+    std::vector<int, std::decay_t<decltype(numbers_of)>> from(3, 7, numbers_of),
+        to(numbers_of);
+
+    to = std::move(from);
+    from.assign(2, 5);
+    std::vector<int, std::decay_t<decltype(numbers_of)>> last(std::move(from));
+    from.assign(4, 1);
+    CHECK(to.size() == 3 && last[1] == 5 && from[3] == 1);
+}
+
 CASE(an_allocator_asks_for_the_alignment_of_its_type)
 {
     rmmc::pool_resource pool{rmmc::cuda_resource()};

@@ -85,6 +85,9 @@ CASE(thrust_sorts_and_reduces_in_memory_of_a_pool)
         CHECK(values[0] == 0 && values[count - 1] == count - 1);
         rmmc::device_vector<int> copy = values;
         CHECK(copy.get_allocator() == values.get_allocator());
+        rmmc::device_vector<int> moved = std::move(copy);
+        copy = moved; /* allocates again */
+        CHECK(copy.get_allocator() == moved.get_allocator());
         thrust::sort(
             rmmc::exec_policy_nosync(stream, pool.mr), copy.begin(), copy.end());
         stream.synchronize();

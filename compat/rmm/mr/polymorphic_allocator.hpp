@@ -3,11 +3,14 @@
  * @file rmm/mr/polymorphic_allocator.hpp
  *
  * Resources as allocators: of a stream at each call, or of one stream.
+ *
+ * Lifetime: an allocator keeps a copy of its resource, which it shares with its own copies.
  */
 #ifndef RMM_COMPAT_MR_POLYMORPHIC_ALLOCATOR_HPP
 #define RMM_COMPAT_MR_POLYMORPHIC_ALLOCATOR_HPP
 
 #include <cstddef>
+#include <memory>
 #include <utility>
 
 #include <rmm/cuda_stream_view.hpp>
@@ -27,34 +30,41 @@ template <class T> class polymorphic_allocator
     using value_type = T;
 
     /** Over a copy of the current device's resource. */
-    polymorphic_allocator() : mr_(detail::copy_of_current_default())
+    polymorphic_allocator() : polymorphic_allocator(detail::copy_of_current_default())
     {
     }
-    polymorphic_allocator(detail::any_device_resource mr) : mr_(std::move(mr))
+    polymorphic_allocator(detail::any_device_resource mr)
+        : mr_(std::make_shared<detail::any_device_resource>(std::move(mr)))
     {
     }
+    /* No move: a container that was moved from goes on with its allocator. */
+    polymorphic_allocator(const polymorphic_allocator &) noexcept = default;
+    polymorphic_allocator &operator=(const polymorphic_allocator &) noexcept = default;
     template <class U>
     polymorphic_allocator(const polymorphic_allocator<U> &other) noexcept
-        : mr_(other.get_upstream_resource())
+        : mr_(other.mr_)
     {
     }
     [[nodiscard]] value_type *allocate(std::size_t count, cuda_stream_view stream)
     {
-        return static_cast<value_type *>(mr_.allocate(
+        return static_cast<value_type *>(mr_->allocate(
             stream, rmmc::detail::bytes_of<T>(count), rmmc::detail::align_of<T>));
     }
     void
     deallocate(value_type *ptr, std::size_t count, cuda_stream_view stream) noexcept
     {
-        mr_.deallocate(stream, ptr, count * sizeof(T), rmmc::detail::align_of<T>);
+        mr_->deallocate(stream, ptr, count * sizeof(T), rmmc::detail::align_of<T>);
     }
     [[nodiscard]] device_async_resource_ref get_upstream_resource() const noexcept
     {
-        return device_async_resource_ref(mr_);
+        return device_async_resource_ref(*mr_);
     }
 
   private:
-    mutable detail::any_device_resource mr_;
+    template <class U> friend class polymorphic_allocator;
+
+    /* shared with copies: a copy of the resource may throw */
+    std::shared_ptr<detail::any_device_resource> mr_;
 };
 
 template <class T, class U>

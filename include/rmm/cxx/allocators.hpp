@@ -54,6 +54,9 @@ template <class T> class polymorphic_allocator
     polymorphic_allocator(resource mr) noexcept : mr_(std::move(mr))
     {
     }
+    /* No move: a container that was moved from goes on with its allocator. */
+    polymorphic_allocator(const polymorphic_allocator &) noexcept = default;
+    polymorphic_allocator &operator=(const polymorphic_allocator &) noexcept = default;
     template <class U>
     polymorphic_allocator(const polymorphic_allocator<U> &other) noexcept
         : mr_(other.get_resource())

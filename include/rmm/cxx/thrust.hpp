@@ -53,6 +53,9 @@ template <class T> class thrust_allocator
         : stream_(stream), mr_(mr ? std::move(mr) : get_current_device_resource())
     {
     }
+    /* No move: a vector that was moved from goes on with its allocator. */
+    thrust_allocator(const thrust_allocator &) noexcept = default;
+    thrust_allocator &operator=(const thrust_allocator &) noexcept = default;
     template <class U>
     thrust_allocator(const thrust_allocator<U> &other)
         : stream_(other.stream()), mr_(other.get_resource())
