@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The types of src/*.c; tests/test_documents.py compares both."""
 import os
-from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Type, Union
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Type, TypeVar, Union
 
+_Buffer = TypeVar("_Buffer", bound="Buffer")
 _Path = Union[str, "os.PathLike[str]"]
 
 ASYNC_HANDLE_FABRIC: int
@@ -46,9 +47,14 @@ class Resource:
     def upstream_mr(self) -> Any: ...
 
 class Buffer:
-    def __init__(
-        self, *, ptr: int = ..., size: int = ..., stream: Any = ..., mr: Optional[Resource] = ...
-    ) -> None: ...
+    def __new__(
+        cls: Type[_Buffer],
+        *,
+        ptr: int = ...,
+        size: int = ...,
+        stream: Any = ...,
+        mr: Optional[Resource] = ...,
+    ) -> _Buffer: ...
     def __len__(self) -> int: ...
     def resize(self, new_size: int, stream: Any = ...) -> None: ...
     def reserve(self, new_capacity: int, stream: Any = ...) -> None: ...

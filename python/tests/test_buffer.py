@@ -1,11 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DeviceBuffer: contents, sizes, streams, views, other processes."""
-import copy
+"""DeviceBuffer: contents, sizes, streams, views."""
 import ctypes
 import gc
-import pickle
-import subprocess
-import sys
 import weakref
 
 import numpy
@@ -80,21 +76,6 @@ def test_a_copy_from_an_address_is_a_copy():
     buffer = rmm.DeviceBuffer(ptr=source.ptr, size=source.size)
     source.copy_from_host(b"##########")
     assert buffer.tobytes() == b"some bytes"
-
-
-@pytest.mark.parametrize("make", [lambda b: b.copy(), copy.copy, copy.deepcopy])
-def test_copies_have_their_own_memory(make, pool):
-    buffer = rmm.DeviceBuffer.to_device(b"abc", mr=pool)
-    other = make(buffer)
-    assert other.tobytes() == b"abc"
-    assert other.ptr != buffer.ptr
-
-
-def test_a_copy_is_of_the_same_resource_and_stream(pool):
-    stream = Stream()
-    other = rmm.DeviceBuffer(size=10, mr=pool, stream=stream).copy()
-    assert other.mr is pool
-    assert other.stream is stream
 
 
 def test_sizes_change_and_contents_stay():
@@ -206,29 +187,6 @@ def test_memory_of_the_host_is_viewed_without_a_copy(resource):
 def test_memory_of_the_device_has_no_view():
     with pytest.raises(BufferError, match="host cannot access"):
         memoryview(rmm.DeviceBuffer(size=10))
-
-
-@pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
-def test_pickles_carry_the_contents(protocol):
-    buffer = rmm.DeviceBuffer.to_device(b"abcdef")
-    assert pickle.loads(pickle.dumps(buffer, protocol)).tobytes() == b"abcdef"
-
-
-def test_pickles_leave_large_contents_out_of_band():
-    buffer = rmm.DeviceBuffer.to_device(bytes(1 << 20))
-    parts = []
-    pickled = pickle.dumps(buffer, 5, buffer_callback=parts.append)
-    assert len(pickled) < 1000
-    assert pickle.loads(pickled, buffers=parts).tobytes() == bytes(1 << 20)
-
-
-def test_another_process_reads_a_pickle():
-    buffer = rmm.DeviceBuffer.to_device(b"from one to another")
-    program = "import pickle, sys; print(pickle.load(sys.stdin.buffer).tobytes())"
-    output = subprocess.run(
-        [sys.executable, "-c", program], input=pickle.dumps(buffer), stdout=subprocess.PIPE
-    ).stdout
-    assert output == b"b'from one to another'\n"
 
 
 def test_wrong_arguments_are_refused(pool):

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A buffer of device memory, and copies between raw addresses and the host."""
+import copy
 import pickle
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Callable, Dict, Optional, Tuple, Type
 
 from rmm_c import _core
 from rmm_c.pylibrmm.stream import DEFAULT_STREAM, Stream, as_stream
@@ -91,18 +92,37 @@ class DeviceBuffer(_core.Buffer):
         return self.size
 
     def __copy__(self) -> "DeviceBuffer":
-        return self.copy()
+        made = self._copy_as(type(self))
+        _attributes(made).update(_attributes(self))
+        return made
+
+    def __deepcopy__(self, memo: Dict[int, Any]) -> "DeviceBuffer":
+        made = memo[id(self)] = self._copy_as(type(self))
+        _attributes(made).update(copy.deepcopy(_attributes(self), memo))
+        return made
+
+    def __reduce__(self) -> Any:
+        return self._reduced(bytes)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
+        if type(self).__reduce__ is not DeviceBuffer.__reduce__:
+            return self.__reduce__()  # that of a subclass counts, as with any class
+        return self._reduced(pickle.PickleBuffer if protocol >= 5 else bytes)
+
+    def _reduced(self, packed: Callable[[bytearray], Any]) -> Any:
         data = bytearray(self.size)
         self.copy_to_host(data, self.stream)
-        if protocol >= 5:
-            return DeviceBuffer.to_device, (pickle.PickleBuffer(data),)
-        return DeviceBuffer.to_device, (bytes(data),)
+        return _from_pickle, (type(self), packed(data)), _attributes(self) or None
+
+    def _copy_as(self, kind: Type["DeviceBuffer"]) -> "DeviceBuffer":
+        """Without the constructor of a subclass, whose arguments are not known."""
+        return _core.Buffer.__new__(
+            kind, ptr=self.ptr, size=self.size, stream=self.stream, mr=self.mr
+        )
 
     def copy(self) -> "DeviceBuffer":
-        """A deep copy, from the same resource and on the same stream."""
-        return DeviceBuffer(ptr=self.ptr, size=self.size, stream=self.stream, mr=self.mr)
+        """A deep copy, from the same resource and on the same stream; no subclass."""
+        return self._copy_as(DeviceBuffer)
 
     @staticmethod
     def to_device(
@@ -176,6 +196,17 @@ class DeviceBuffer(_core.Buffer):
         the buffer's stream. Does nothing for other memory."""
         target = _core.device_current() if device is None else int(device)
         self._prefetch_to(target, self.stream if stream is None else stream)
+
+
+def _attributes(buffer: DeviceBuffer) -> Dict[str, Any]:
+    """Those of an object of a subclass; a DeviceBuffer has none."""
+    return getattr(buffer, "__dict__", {})
+
+
+def _from_pickle(kind: Type[DeviceBuffer], data: Any) -> DeviceBuffer:
+    buffer = _core.Buffer.__new__(kind, size=memoryview(data).nbytes)
+    buffer._write_from(data, 0, DEFAULT_STREAM)
+    return buffer
 
 
 def _contiguous(cuda_ary: Any) -> Tuple[int, int]:
