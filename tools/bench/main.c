@@ -164,6 +164,7 @@ int main(int argc, char **argv)
     static bench_options_t options;
     char message[TOOL_MESSAGE_MAX];
     (void)argc;
+    standard_output_begin();
     if (!bench_options_parse(argv, &options, message)) {
         tool_error("%s", message);
         return TOOL_EXIT_USAGE;

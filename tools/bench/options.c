@@ -93,12 +93,13 @@ bool bench_options_parse(
 {
     *options = (bench_options_t){.seed = SEED};
     int operands = tool_options_parse(&bench_command, argv, options, message);
-    if (operands > 0) {
+    if (operands > 0 && !options->help && !options->version) {
         snprintf(
-            message, TOOL_MESSAGE_MAX, "%.100s: takes no operands; see --help",
+            message, TOOL_MESSAGE_MAX, "unexpected argument \"%.100s\"; see --help",
             argv[1]);
+        return false;
     }
-    return operands == 0;
+    return operands >= 0;
 }
 
 bool bench_word_takes(const char *word, const char *workload)

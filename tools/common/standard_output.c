@@ -1,12 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The end of what a program prints; see standard_output.h. */
+/* What a program prints; see standard_output.h. */
 #include "common/standard_output.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/error.h"
+
+/* The next file that is opened gets the lowest free number: messages would be written into it. */
+void standard_output_begin(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) < 0) {
+            int other_way = fd == STDIN_FILENO ? O_WRONLY : O_RDONLY;
+            (void)!open("/dev/null", other_way | O_CLOEXEC);
+        }
+    }
+}
 
 bool standard_output_end(bool is_whole)
 {

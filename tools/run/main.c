@@ -430,6 +430,7 @@ int main(int argc, char **argv)
         .diag = "usage,bounds,driver", .timeline_events = RUN_TIMELINE_EVENTS};
     char message[TOOL_MESSAGE_MAX];
     (void)argc;
+    standard_output_begin();
     int operands = tool_options_parse(&command, argv, &options, message);
     if (operands < 0) {
         tool_error("%s", message);

@@ -75,6 +75,7 @@ int main(int argc, char **argv)
     options_t options = {.timeline = NULL};
     char message[TOOL_MESSAGE_MAX];
     (void)argc;
+    standard_output_begin();
     int operands = tool_options_parse(&command, argv, &options, message);
     if (operands < 0) {
         tool_error("%s", message);
@@ -89,7 +90,9 @@ int main(int argc, char **argv)
         return standard_output_end(true) ? EXIT_SUCCESS : EXIT_FAILURE;
     }
     if (operands != 1) {
-        tool_error("one log is needed: rmm-timeline [OPTION]... LOG; see --help");
+        tool_error(
+            "%s; see --help",
+            operands == 0 ? "which log? Name one file" : "more than one log is named");
         return TOOL_EXIT_USAGE;
     }
     if (options.timeline == NULL && options.trace == NULL) {

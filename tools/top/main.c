@@ -61,15 +61,12 @@ int main(int argc, char **argv)
     options_t options;
     char message[TOOL_MESSAGE_MAX];
     (void)argc;
+    standard_output_begin();
     (void)setlocale(LC_CTYPE, "");
     options_init(&options);
     int operands = tool_options_parse(&top_command, argv, &options, message);
     if (operands < 0) {
         tool_error("%s", message);
-        return TOOL_EXIT_USAGE;
-    }
-    if (operands > 0) {
-        tool_error("unexpected \"%.100s\"; see --help", argv[1]);
         return TOOL_EXIT_USAGE;
     }
     if (options.help) {
@@ -79,6 +76,10 @@ int main(int argc, char **argv)
     if (options.version) {
         puts("rmm-top " RMM_TOP_VERSION);
         return standard_output_end(true) ? EXIT_SUCCESS : EXIT_FAILURE;
+    }
+    if (operands > 0) {
+        tool_error("unexpected argument \"%s\"; see --help", argv[1]);
+        return TOOL_EXIT_USAGE;
     }
     if (options.once + options.json + (options.html != NULL) > 1) {
         tool_error("--once, --json and --html exclude each other");

@@ -277,8 +277,10 @@ TEST_CASE(lists_workloads_without_a_gpu)
 
 TEST_CASE(ends_with_2_when_used_wrongly)
 {
+    run("pool --help");
+    program_assert_status(&program, 0);
     assert_error_line("--loud", 2, "unknown option --loud; see --help");
-    assert_error_line("pool", 2, "pool: takes no operands; see --help");
+    assert_error_line("pool", 2, "unexpected argument \"pool\"; see --help");
     assert_error_line("--seed x", 2, "--seed: \"x\" is not a number");
     assert_error_line(
         "--repetitions 0", 2,

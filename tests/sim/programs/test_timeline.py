@@ -492,6 +492,7 @@ class Logs(Case):
             result = self.call(TIMELINE, *arguments)
             self.assertEqual(result.returncode, 2)
             self.assertRegex(result.stderr, r"\Armm-timeline: [^\n]+\n\Z")
+        self.assertIn("more than one log is named", self.call(TIMELINE, "a", "b").stderr)
         self.assertIn("--trace FILE", self.call(TIMELINE, "--help").stdout)
         self.assertRegex(self.call(TIMELINE, "--version").stdout, r"^rmm-timeline \d")
 

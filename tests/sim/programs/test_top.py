@@ -188,7 +188,8 @@ class Printed(Programs):
             self.assertEqual(result.returncode, 2, arguments)
             self.assertRegex(result.stderr, r"\Armm-top: [^\n]+\n\Z")
         self.assertIn("use --once", self.call().stderr)
-        self.assertIn("--sort COLUMN", self.call("--help").stdout)
+        self.assertIn('unexpected argument "a"; see --help', self.call("a").stderr)
+        self.assertIn("--sort COLUMN", self.call("a", "--help").stdout)
         self.assertRegex(self.call("--version").stdout, r"^rmm-top \d")
 
     def test_what_cannot_be_is_one_line(self):
