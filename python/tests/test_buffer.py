@@ -126,6 +126,12 @@ def test_copies_from_the_device_take_contiguous_arrays_only():
     source = rmm.DeviceBuffer.to_device(b"abcd")
     buffer.copy_from_device(Array(source, shape=(2,), typestr="<u2"))
     assert buffer.tobytes() == b"abcd" + bytes(4)
+    wide = rmm.DeviceBuffer.to_device(b"12345678" * 2)
+    for typestr in ("<M8[ns]", "<U2"):  # of 8 bytes each
+        buffer.copy_from_device(Array(wide, shape=(1,), typestr=typestr))
+        assert buffer.tobytes() == b"12345678"
+        with pytest.raises(ValueError, match="too large: 16 bytes"):
+            buffer.copy_from_device(Array(wide, shape=(2,), typestr=typestr))
     with pytest.raises(ValueError, match="one dimension"):
         buffer.copy_from_device(Array(source, shape=(2, 2)))
     with pytest.raises(ValueError, match="contiguous"):

@@ -213,9 +213,11 @@ def _contiguous(cuda_ary: Any) -> Tuple[int, int]:
     """The address and the bytes of an array of one dimension."""
     if not hasattr(cuda_ary, "__cuda_array_interface__"):
         raise ValueError("the object has no __cuda_array_interface__")
+    import numpy  # knows the sizes of all types: a "U4" has 16 bytes
+
     interface = cuda_ary.__cuda_array_interface__
     shape, strides = interface["shape"], interface.get("strides")
-    item = int(interface["typestr"][2:])
+    item = numpy.dtype(interface["typestr"]).itemsize
     if len(shape) > 1:
         raise ValueError(f"only arrays of one dimension can be copied, not of {len(shape)}")
     count = shape[0] if shape else 1
