@@ -38,7 +38,6 @@
 #define SHARED_PIECE_NS (MS / 4)    /* of them, 0.5 us each */
 #define SHARED_START_NS (5000 * MS) /* at the start */
 #define SHARED_AT_ONCE 64u
-#define SURVEY_DESCRIPTORS 6 /* that a survey has open at once, and one more */
 
 /* --- lists ---------------------------------------------------------------------------- */
 
@@ -258,6 +257,13 @@ static void warn_once(dirs_t *dirs, const char *path, const char *type)
     }
 }
 
+/* Without a descriptor to open it with, a directory would seem to be gone, and its programs be met
+ * as copies when it came back. */
+static void note_shortage(dirs_t *dirs, int fd)
+{
+    dirs->is_short = dirs->is_short || (fd < 0 && rmm__is_out_of_descriptors(errno));
+}
+
 /* The folder at path, whose parents are trusted, perhaps itself a mount: opened for reading
  * once its type is known. -1: not there, or not to be touched. */
 static int open_checked(dirs_t *dirs, const char *path, mount_kind_t worst)
@@ -265,12 +271,17 @@ static int open_checked(dirs_t *dirs, const char *path, mount_kind_t worst)
     char link[32], type[MOUNT_TYPE_BYTES];
     int found = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     int fd = -1;
+    note_shortage(dirs, found);
     if (found < 0) {
         return -1;
     }
+    errno = 0;
     if (mounts_kind(&dirs->mounts, found, type) <= worst) {
         (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", found);
         fd = open(link, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        note_shortage(dirs, fd);
+    } else if (rmm__is_out_of_descriptors(errno)) {
+        dirs->is_short = true;
     } else {
         warn_once(dirs, path, type);
     }
@@ -282,6 +293,7 @@ static int open_checked(dirs_t *dirs, const char *path, mount_kind_t worst)
 static int open_below(dirs_t *dirs, int parent, const char *name, const char *path)
 {
     int fd = rmm__open_in(parent, name, O_RDONLY | O_DIRECTORY);
+    note_shortage(dirs, fd);
     if (fd < 0 && errno == EXDEV) {
         warn_once(dirs, path, "mounted over it");
     }
@@ -444,6 +456,9 @@ static void list_shared(dirs_t *dirs)
 static void open_shared(dirs_t *dirs)
 {
     int fd = open_checked(dirs, SHARED_DIR, MOUNT_LOCAL);
+    if (fd < 0 && dirs->is_short) {
+        return;
+    }
     if (dirs->shared_fd >= 0) {
         (void)close(dirs->shared_fd);
     }
@@ -526,28 +541,10 @@ static void drop_gone(dirs_t *dirs)
     dirs->count = kept;
 }
 
-/* Without them directories would seem to be gone, and their programs be met as copies when they
- * came back. A survey keeps some: so this is asked before and after it. */
-static bool has_descriptors(void)
-{
-    int fds[SURVEY_DESCRIPTORS];
-    int count = 0;
-    while (count < SURVEY_DESCRIPTORS &&
-           (fds[count] = open("/", O_PATH | O_CLOEXEC)) >= 0) {
-        count++;
-    }
-    for (int i = 0; i < count; i++) {
-        (void)close(fds[i]);
-    }
-    return count == SURVEY_DESCRIPTORS;
-}
-
 void dirs_survey(dirs_t *dirs)
 {
-    if (!has_descriptors()) {
-        return; /* it stays stale */
-    }
     dirs->stale = false;
+    dirs->is_short = false;
     for (size_t i = 0; i < dirs->count; i++) {
         dirs->list[i]->seen = false;
     }
@@ -565,10 +562,10 @@ void dirs_survey(dirs_t *dirs)
             consider_own(dirs);
         }
     }
-    if (has_descriptors()) {
-        drop_gone(dirs);
-    } else {
+    if (dirs->is_short) {
         dirs->stale = true;
+    } else {
+        drop_gone(dirs);
     }
 }
 

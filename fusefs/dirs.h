@@ -76,6 +76,7 @@ typedef struct dirs {
     uint64_t refused[DIRS_REFUSED_MAX]; /* names of directories, hashed: logged */
     size_t refused_count;
     bool stale;         /* survey again */
+    bool is_short;      /* of descriptors, the survey under way */
     int shared_fd;      /* /dev/shm, for root's daemon; -1: not there */
     DIR *shared_names;  /* its listing under way; NULL: none */
     uint64_t shared_ns; /* when it goes on; 0: at the start, which lists all */

@@ -4,6 +4,7 @@
  */
 #include "holders.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "segment/open_in.h"
 #include "segment/process_check.h"
 #include "segment/segment_holder.h"
 
@@ -115,6 +117,7 @@ static void read_table(const holders_t *holders, uint64_t until_ns, table_t *tab
     table->begun_ns = model_clock_ns();
     FILE *file = fopen(holders->path, "re");
     if (file == NULL) {
+        table->begun_ns = rmm__is_out_of_descriptors(errno) ? 0 : table->begun_ns;
         return;
     }
     (void)setvbuf(file, buffer, _IOFBF, sizeof(buffer));
@@ -272,16 +275,23 @@ bool holders_is_process(const rmm_segment_t *segment, pid_t pid)
     return rmm__process_is(pid, segment->uid, segment->header.start_time_ticks);
 }
 
+static holder_answer_t check(const rmm_segment_t *segment, pid_t pid)
+{
+    errno = 0;
+    if (holders_is_process(segment, pid)) {
+        return HOLDER_FOUND;
+    }
+    return rmm__is_out_of_descriptors(errno) ? HOLDER_SHORT : HOLDER_UNKNOWN;
+}
+
 holder_answer_t holders_find(
     holders_t *holders, const rmm_segment_t *segment, uint64_t since_ns, pid_t *pid_out)
 {
     pid_t pid = (pid_t)segment->header.pid;
-    holder_answer_t answer = HOLDER_FOUND;
-    if (!holders_is_process(segment, pid)) {
+    holder_answer_t answer = check(segment, pid);
+    if (answer == HOLDER_UNKNOWN) {
         answer = find_locker(holders, segment, since_ns, &pid);
-    }
-    if (answer == HOLDER_FOUND && !holders_is_process(segment, pid)) {
-        answer = HOLDER_UNKNOWN;
+        answer = answer == HOLDER_FOUND ? check(segment, pid) : answer;
     }
     *pid_out = answer == HOLDER_FOUND ? pid : 0;
     return answer;

@@ -30,7 +30,8 @@
 typedef enum holder_answer {
     HOLDER_FOUND,
     HOLDER_UNKNOWN, /* none, or a process that this daemon does not see */
-    HOLDER_LATER    /* it is to be read again: ask again */
+    HOLDER_LATER,   /* it is to be read again: ask again */
+    HOLDER_SHORT    /* no descriptor was left to look with: ask again */
 } holder_answer_t;
 
 typedef struct holders holders_t;

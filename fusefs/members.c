@@ -289,7 +289,7 @@ refuse(model_t *model, entry_t *entry, member_t *member, const char *reason)
 {
     struct stat status;
     int fd = open_refused(entry->dir, entry->name, &status);
-    if (fd < 0 && (errno == EMFILE || errno == ENFILE)) {
+    if (fd < 0 && rmm__is_out_of_descriptors(errno)) {
         free(member); /* our own trouble, not the segment's */
         shortage_note(model, entry, SHORT_OF_DESCRIPTORS);
         return MEETING_LATER;
@@ -402,15 +402,21 @@ static bool charge(model_t *model, member_t *member)
     return member->is_charged;
 }
 
-/* False: to be asked again, for the table of locks is being read. */
-static bool find_pid(
-    model_t *model, member_t *member, const entry_t *entry, bool *is_live, pid_t *pid)
+/* False: to be asked again, for the table of locks is being read, or out of descriptors. */
+static bool
+find_pid(model_t *model, member_t *member, entry_t *entry, bool *is_live, pid_t *pid)
 {
+    holder_answer_t answer = HOLDER_UNKNOWN;
     *pid = 0;
     *is_live = rmm_segment_is_live(&member->segment);
-    if (*is_live &&
-        holders_find(model->holders, &member->segment, entry->met_ns, pid) ==
-            HOLDER_LATER) {
+    if (*is_live) {
+        answer = holders_find(model->holders, &member->segment, entry->met_ns, pid);
+    }
+    if (answer == HOLDER_SHORT) {
+        shortage_note(model, entry, SHORT_OF_DESCRIPTORS);
+        return false;
+    }
+    if (answer == HOLDER_LATER) {
         *is_live = rmm_segment_is_live(&member->segment); /* it may have ended since */
         if (*is_live) {
             return false;

@@ -37,7 +37,8 @@ typedef struct mounts {
     size_t count, capacity;
 } mounts_t;
 
-/* The file system of fd, which may be O_PATH. type receives its name, or "unknown". */
+/* The file system of fd, which may be O_PATH. type receives its name, or "unknown": with
+ * errno EMFILE or ENFILE only for want of a descriptor. */
 mount_kind_t mounts_kind(mounts_t *mounts, int fd, char type[MOUNT_TYPE_BYTES]);
 
 void mounts_fini(mounts_t *mounts);

@@ -11,6 +11,8 @@
 #ifndef RMM_SEGMENT_OPEN_IN_H
 #define RMM_SEGMENT_OPEN_IN_H
 
+#include <errno.h>
+#include <stdbool.h>
 #include <sys/stat.h>
 
 /*
@@ -25,5 +27,11 @@ int rmm__open_in(int dirfd, const char *name, int flags);
  * asks a file system that the kernel would have to wait for.
  */
 int rmm__stat_in(int dirfd, const char *name, struct stat *status);
+
+/* What the error of an open tells: nothing about what was to be opened. */
+static inline bool rmm__is_out_of_descriptors(int error)
+{
+    return error == EMFILE || error == ENFILE;
+}
 
 #endif /* RMM_SEGMENT_OPEN_IN_H */

@@ -16,7 +16,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* True if that process exists, belongs to `uid` and started then. */
+/* True if that process exists, belongs to `uid` and started then. False with errno EMFILE or
+ * ENFILE: perhaps, no descriptor was left to look with. */
 bool rmm__process_is(pid_t pid, uid_t uid, uint64_t start_time_ticks);
 bool rmm__process_exists(pid_t pid);
 /* True if `uid` is its effective user: the owner of its folder in /proc. */

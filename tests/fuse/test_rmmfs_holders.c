@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -194,6 +195,28 @@ static void a_list_that_takes_long_is_read_seldom(void **state)
     (void)unlink(path);
 }
 
+/* What could not be opened for want of a descriptor tells nothing about who has a lock. */
+static void a_list_that_cannot_be_opened_is_read_again(void **state)
+{
+    char path[64];
+    struct rlimit limit;
+    name_list(path);
+    write_list(path, "w", 70);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    const struct rlimit none = {.rlim_cur = 0, .rlim_max = limit.rlim_max};
+    holders_t *holders = holders_open(path);
+    uint64_t since = model_clock_ns();
+    assert_int_equal(ask(holders, 70, since), HOLDER_LATER);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    assert_true(holders_read(holders)); /* twice, and the second one counts */
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    assert_int_equal(ask(holders, 70, since), HOLDER_LATER);
+    assert_true(holders_read(holders));
+    assert_int_equal(ask(holders, 70, since), HOLDER_FOUND);
+    holders_close(holders);
+    (void)unlink(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -202,6 +225,7 @@ int main(void)
         cmocka_unit_test(a_lock_of_an_earlier_file_is_not_believed),
         cmocka_unit_test(a_reading_without_end_keeps_nobody),
         cmocka_unit_test(a_list_that_takes_long_is_read_seldom),
+        cmocka_unit_test(a_list_that_cannot_be_opened_is_read_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

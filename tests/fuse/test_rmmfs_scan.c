@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Names of segments: what one user's may take, that what is over it is counted, and that it is
- * looked at later.
+ * looked at later. Without descriptors nothing is taken for gone or unknown.
  */
 #include "model_fixture.h"
 
@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/inotify.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -158,12 +159,54 @@ static void a_directory_whose_news_were_lost_is_listed_again(void **state)
     close_place(place);
 }
 
+/* --- descriptors -------------------------------------------------------------------- */
+
+/* Returns the limit before. */
+static rlim_t limit_descriptors(rlim_t most)
+{
+    struct rlimit limit;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    rlim_t before = limit.rlim_cur;
+    limit.rlim_cur = most;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    return before;
+}
+
+/* However few there are, at whichever step it finds none. */
+static void a_survey_without_descriptors_drops_no_directory(void **state)
+{
+    (void)state;
+    char reason[256];
+    runtime_t runtime;
+    dirs_t dirs;
+    log_level_set(LOG_LEVEL_OFF);
+    runtime_open(&runtime);
+    assert_true(dirs_open(&dirs, true, reason, sizeof(reason)));
+    dirs_survey(&dirs);
+    assert_int_equal(dirs.count, 1);
+    for (rlim_t i = 0; i < 64; i++) {
+        rlim_t before = limit_descriptors(i);
+        dirs_survey(&dirs);
+        (void)limit_descriptors(before);
+        assert_int_equal(dirs.count, 1);
+        assert_false(dirs.list[0]->gone);
+        assert_true(dirs.list[0]->seen || dirs.stale);
+    }
+    assert_int_equal(dirs.refused_count, 0);
+    dirs_survey(&dirs);
+    assert_false(dirs.stale);
+    dirs_close(&dirs);
+    runtime_close(&runtime);
+}
+
 /* --- a process that ends ---------------------------------------------------------------- */
 
 /* What is killed when the daemon is about to watch it or to find its pid, and the lock of its
  * segment that goes with it; -1: a child keeps the lock. */
 static pid_t ends_when_watched, ends_when_found;
 static int lock_that_ends = -1;
+/* No descriptor is left when the daemon is about to find a pid. */
+static bool is_short_when_found;
 
 int __real_exits_watch(exits_t *exits, pid_t pid, uint64_t serial);
 int __wrap_exits_watch(exits_t *exits, pid_t pid, uint64_t serial);
@@ -199,7 +242,12 @@ holder_answer_t __wrap_holders_find(
     if ((pid_t)segment->header.pid == ends_when_found) {
         end_process(&ends_when_found);
     }
-    return __real_holders_find(holders, segment, since_ns, pid_out);
+    rlim_t before = is_short_when_found ? limit_descriptors(0) : 0;
+    holder_answer_t answer = __real_holders_find(holders, segment, since_ns, pid_out);
+    if (is_short_when_found) {
+        (void)limit_descriptors(before);
+    }
+    return answer;
 }
 
 static pid_t start_process(void)
@@ -316,6 +364,30 @@ static void a_process_that_ends_while_it_is_met_counts_at_once(void **state)
     check_ended_process(&ends_when_found);
 }
 
+/* Before, it had no pid for as long as it ran. */
+static void a_process_is_found_when_there_are_descriptors_again(void **state)
+{
+    (void)state;
+    place_t *place = open_place_of_processes();
+    model_t *model = &place->model;
+    char name[32];
+    int fd = make_segment(place, getpid());
+    is_short_when_found = true;
+    scan_all(place);
+    is_short_when_found = false;
+    assert_int_equal(model->member_count, 0);
+    assert_int_equal(model->unshown[SHORT_OF_DESCRIPTORS], 1);
+    while (model->member_count == 0) { /* it is met again some time later */
+        assert_int_equal(usleep(1000), 0);
+        scan_all(place);
+    }
+    assert_int_equal(model->unshown[SHORT_OF_DESCRIPTORS], 0);
+    (void)snprintf(name, sizeof(name), "%d", (int)getpid());
+    assert_string_equal(model->members[0]->process->name, name);
+    (void)close(fd);
+    close_place_of_processes(place);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -324,6 +396,8 @@ int main(void)
         cmocka_unit_test(a_directory_whose_news_were_lost_is_listed_again),
         cmocka_unit_test(a_process_that_ends_before_it_is_watched_has_no_pid),
         cmocka_unit_test(a_process_that_ends_while_it_is_met_counts_at_once),
+        cmocka_unit_test(a_survey_without_descriptors_drops_no_directory),
+        cmocka_unit_test(a_process_is_found_when_there_are_descriptors_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
