@@ -255,9 +255,12 @@ static bool mount_tree(rmmfs_t *rmmfs)
         .allow_other = options->allow_other || geteuid() == 0,
         .mount_options = options->mount_options};
     rmmfs->session = session_open(&config, rmmfs->reason, sizeof(rmmfs->reason));
-    return rmmfs->session != NULL && session_mount(
-                                         rmmfs->session, rmmfs->mountpoint.path,
-                                         rmmfs->reason, sizeof(rmmfs->reason));
+    bool is_mounted =
+        rmmfs->session != NULL && session_mount(
+                                      rmmfs->session, rmmfs->mountpoint.path,
+                                      rmmfs->reason, sizeof(rmmfs->reason));
+    mountpoint_unlock(&rmmfs->mountpoint);
+    return is_mounted;
 }
 
 static bool open_watch(rmmfs_t *rmmfs)

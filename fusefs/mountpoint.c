@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -330,13 +331,34 @@ static bool check_directory(
 
 static bool make_default(mountpoint_t *mountpoint, const reason_t *reason)
 {
-    if (mkdir(mountpoint->path, 0755) != 0) {
+    mountpoint->made = mkdir(mountpoint->path, 0755) == 0;
+    if (!mountpoint->made && errno != EEXIST) { /* another start has made it */
         return refuse(
             reason, "cannot create %s: %s: name another directory: rmmfs DIRECTORY",
             mountpoint->path, strerror(errno));
     }
-    mountpoint->made = true;
     return true;
+}
+
+/* Two daemons that start at once would both find no mount, and mount one over the other. Not waited
+ * for longer than for an end: any user may lock a directory. */
+static bool lock_for_mount(mountpoint_t *mountpoint, const reason_t *reason)
+{
+    const struct timespec pause = {.tv_nsec = LOOK_NS};
+    char pid[PID_BYTES];
+    int fd = open(mountpoint->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    for (int looks = 0; fd >= 0 && looks < LOOKS_MAX; looks++) {
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
+            break;
+        }
+        (void)nanosleep(&pause, NULL);
+    }
+    mountpoint->lock_fd = fd;
+    if (!is_ours(mountpoint->path)) {
+        return true;
+    }
+    (void)read_pid(mountpoint->path, pid);
+    return refuse_live(mountpoint->path, pid, reason);
 }
 
 bool mountpoint_prepare(
@@ -347,6 +369,7 @@ bool mountpoint_prepare(
     char chosen[PATH_MAX];
     struct stat status;
     mountpoint->made = false;
+    mountpoint->lock_fd = -1;
     if (wanted == NULL && !default_path(chosen, &reason)) {
         return false;
     }
@@ -368,10 +391,11 @@ bool mountpoint_prepare(
     }
     int result = look_at(mountpoint->path, &status);
     if (result == 0) {
-        return check_directory(mountpoint->path, &status, nonempty, &reason);
+        return lock_for_mount(mountpoint, &reason) &&
+               check_directory(mountpoint->path, &status, nonempty, &reason);
     }
     if (errno == ENOENT && wanted == NULL) {
-        return make_default(mountpoint, &reason);
+        return make_default(mountpoint, &reason) && lock_for_mount(mountpoint, &reason);
     }
     if (errno == ENOENT) {
         return refuse(&reason, "%s does not exist: `mkdir %s` first", path, path);
@@ -389,6 +413,14 @@ bool mountpoint_clear(const char *wanted, char *text, size_t text_bytes)
     }
     return resolve(wanted != NULL ? wanted : chosen, path, &reason) &&
            clear_all_dead(path, &reason);
+}
+
+void mountpoint_unlock(mountpoint_t *mountpoint)
+{
+    if (mountpoint->lock_fd >= 0) {
+        (void)close(mountpoint->lock_fd);
+        mountpoint->lock_fd = -1;
+    }
 }
 
 void mountpoint_abandon(const mountpoint_t *mountpoint)

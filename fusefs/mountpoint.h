@@ -19,15 +19,19 @@
 typedef struct mountpoint {
     char path[PATH_MAX]; /* absolute, without links */
     bool made;           /* by us: taken away again if the mount fails */
+    int lock_fd;         /* the directory below the mount, locked; -1: it is not open */
 } mountpoint_t;
 
 /*
  * wanted NULL: /rmm for root, ~/rmm for a user, made if missing. False with a reason: one
- * line that says what is wrong and what to do.
+ * line that says what is wrong and what to do. Until mountpoint_unlock() another start there waits.
  */
 bool mountpoint_prepare(
     mountpoint_t *mountpoint, const char *wanted, bool nonempty, char *reason,
     size_t reason_bytes);
+
+/* It is mounted, or will not be. */
+void mountpoint_unlock(mountpoint_t *mountpoint);
 
 /* Unmount a dead mount of ours, and nothing else: a live one is another daemon's. True too if
  * there is none. */
