@@ -5,8 +5,8 @@
  * Threads: main runs libfuse's loop, whose workers answer requests; `background`
  * refreshes the model when a directory changes and five times a second; one of the watch reads
  * lists of locks (holders.h); `signals` waits
- * for the end. SIGTERM, SIGINT and SIGHUP are blocked in all other threads, so no
- * handler interrupts them.
+ * for the end. SIGTERM, SIGINT and SIGHUP are blocked from before the mount in all other
+ * threads, so no handler interrupts them.
  */
 #include "daemon.h"
 
@@ -134,45 +134,81 @@ static void *run_signals(void *arg)
     return NULL;
 }
 
-static void ignore_wake(int number)
+static void stop_signals(rmmfs_t *rmmfs)
 {
-    (void)number;
+    atomic_store_explicit(&rmmfs->done, true, memory_order_relaxed);
+    (void)pthread_kill(rmmfs->signals, SIGTERM);
+    (void)pthread_join(rmmfs->signals, NULL);
+}
+
+/* 0 or an errno. */
+static int try_start_threads(rmmfs_t *rmmfs)
+{
+    rmmfs->main = pthread_self();
+    rmmfs->stop_fd = eventfd(0, EFD_CLOEXEC);
+    if (rmmfs->stop_fd < 0) {
+        return errno;
+    }
+    if (!watch_start(rmmfs->watch)) {
+        return EAGAIN;
+    }
+    int error = pthread_create(&rmmfs->signals, NULL, run_signals, rmmfs);
+    if (error != 0) {
+        return error;
+    }
+    error = pthread_create(&rmmfs->background, NULL, run_background, rmmfs);
+    if (error != 0) {
+        stop_signals(rmmfs);
+    }
+    return error;
 }
 
 static bool start_threads(rmmfs_t *rmmfs)
 {
-    const struct sigaction wake = {.sa_handler = ignore_wake}; /* no SA_RESTART */
-    sigset_t set;
-    fill_end_signals(&set);
-    rmmfs->main = pthread_self();
-    (void)sigaction(SIGUSR1, &wake, NULL);
-    (void)signal(SIGPIPE, SIG_IGN);
-    (void)pthread_sigmask(SIG_BLOCK, &set, NULL);
-    rmmfs->stop_fd = eventfd(0, EFD_CLOEXEC);
-    if (rmmfs->stop_fd < 0 || !watch_start(rmmfs->watch) ||
-        pthread_create(&rmmfs->signals, NULL, run_signals, rmmfs) != 0) {
-        log_error("cannot start threads: %s", strerror(errno));
-        return false;
+    int error = try_start_threads(rmmfs);
+    if (error != 0) {
+        log_error("cannot start threads: %s", strerror(error));
     }
-    if (pthread_create(&rmmfs->background, NULL, run_background, rmmfs) != 0) {
-        log_error("cannot start threads: %s", strerror(errno));
-        exit(EXIT_FAILURE); /* the mount is cleared by the next start */
-    }
-    return true;
+    return error == 0;
 }
 
 static void stop_threads(rmmfs_t *rmmfs)
 {
     const uint64_t one = 1;
-    atomic_store_explicit(&rmmfs->done, true, memory_order_relaxed);
+    stop_signals(rmmfs);
     (void)!write(rmmfs->stop_fd, &one, sizeof(one));
-    (void)pthread_kill(rmmfs->signals, SIGTERM);
-    (void)pthread_join(rmmfs->signals, NULL);
     (void)pthread_join(rmmfs->background, NULL);
     (void)close(rmmfs->stop_fd);
 }
 
 /* --- before the mount ----------------------------------------------------------------- */
+
+static void ignore_wake(int number)
+{
+    (void)number;
+}
+
+/* Before the mount, or a signal would leave one that no process serves: what comes is pending until
+ * run_signals() takes it. Not earlier: what looks at the mount point may wait for another daemon
+ * that does not answer, and then a signal ends it. */
+static void hold_signals(void)
+{
+    const struct sigaction wake = {.sa_handler = ignore_wake}; /* no SA_RESTART */
+    sigset_t set;
+    fill_end_signals(&set);
+    (void)sigaction(SIGUSR1, &wake, NULL);
+    (void)signal(SIGPIPE, SIG_IGN);
+    (void)signal(SIGXFSZ, SIG_IGN); /* the write fails, and is told as others are */
+    (void)pthread_sigmask(SIG_BLOCK, &set, NULL);
+}
+
+static bool is_told_to_end(void)
+{
+    sigset_t set;
+    return sigpending(&set) == 0 &&
+           (sigismember(&set, SIGTERM) == 1 || sigismember(&set, SIGINT) == 1 ||
+            sigismember(&set, SIGHUP) == 1);
+}
 
 /* A descriptor 0, 1 or 2 that is closed would be taken by a segment, and overwritten when
  * the daemon leaves the terminal. */
@@ -254,6 +290,7 @@ static bool mount_tree(rmmfs_t *rmmfs)
         .debug = options->debug,
         .allow_other = options->allow_other || geteuid() == 0,
         .mount_options = options->mount_options};
+    hold_signals();
     rmmfs->session = session_open(&config, rmmfs->reason, sizeof(rmmfs->reason));
     bool is_mounted =
         rmmfs->session != NULL && session_mount(
@@ -280,6 +317,11 @@ static bool leave_terminal(rmmfs_t *rmmfs)
 {
     if (rmmfs->options->foreground) {
         return true;
+    }
+    if (is_told_to_end()) { /* a fork has no pending signals */
+        (void)snprintf(
+            rmmfs->reason, sizeof(rmmfs->reason), "a signal ended it at its start");
+        return false;
     }
     if (!session_daemonize()) {
         (void)snprintf(

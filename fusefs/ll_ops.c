@@ -28,6 +28,7 @@
 
 #include "attributes.h"
 #include "groups.h"
+#include "log.h"
 #include "tree.h"
 
 #define CACHE_SECONDS 1.0
@@ -487,6 +488,8 @@ bool session_loop(session_t *session)
         good = fuse_session_loop_mt(session->fuse, config) == 0;
         end_reports(session);
         turns_stop(&session->turns);
+    } else {
+        log_error("cannot start threads");
     }
     fuse_loop_cfg_destroy(config);
     return good;

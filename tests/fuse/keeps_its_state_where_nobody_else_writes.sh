@@ -92,3 +92,13 @@ END
     grep -q "failing: cannot write .*rmmfs.state: No space left on device" "$work/told" || fail "$(cat "$work/told")"
     [ "$(cat "$work/told.then")" = ok ] || fail "not tried again: $(cat "$work/told.then")"
 fi
+
+# Nor may a file be longer than a limit (`ulimit -f`): the same, and the daemon goes on.
+mkdir "$work/limited"
+RMM_RUNTIME_DIR=$work/limited
+start_daemon
+prlimit --pid "$daemon" --fsize=0
+echo 0 >"$mnt/gpu0/peak_bytes" # which is kept
+grep -q "failing: cannot write .*rmmfs.state: File too large" "$mnt/daemon/persistence" ||
+    fail "a limit of the size of files: $(cat "$mnt/daemon/persistence")"
+stop_daemon
