@@ -284,15 +284,21 @@ static void tell_refused(model_t *model, const entry_t *entry, const char *reaso
         entry->name, reason);
 }
 
+/* Out of descriptors: our own trouble, not the segment's. */
+static meeting_t put_off(model_t *model, entry_t *entry, member_t *member)
+{
+    free(member);
+    shortage_note(model, entry, SHORT_OF_DESCRIPTORS);
+    return MEETING_LATER;
+}
+
 static meeting_t
 refuse(model_t *model, entry_t *entry, member_t *member, const char *reason)
 {
     struct stat status;
     int fd = open_refused(entry->dir, entry->name, &status);
     if (fd < 0 && rmm__is_out_of_descriptors(errno)) {
-        free(member); /* our own trouble, not the segment's */
-        shortage_note(model, entry, SHORT_OF_DESCRIPTORS);
-        return MEETING_LATER;
+        return put_off(model, entry, member);
     }
     shortage_note(model, entry, SHORT_OF_NOTHING);
     meeting_t meeting = MEETING_REFUSED;
@@ -552,6 +558,8 @@ meeting_t members_meet(model_t *model, entry_t *entry)
         return MEETING_LATER;
     case RMM_SEGMENT_REFUSED:
         return refuse(model, entry, member, reason);
+    case RMM_SEGMENT_UNOPENED:
+        return put_off(model, entry, member);
     case RMM_SEGMENT_GONE:
         break;
     }

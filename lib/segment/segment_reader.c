@@ -425,6 +425,17 @@ static rmm_segment_verdict_t check_links(int fd, char *reason)
     return RMM_SEGMENT_GOOD;
 }
 
+static rmm_segment_verdict_t refuse_unopened(int error, char *reason)
+{
+    refuse(
+        reason, "open: %s",
+        error == EXDEV ? "a file system is mounted over it" : strerror(error));
+    if (rmm__is_out_of_descriptors(error)) {
+        return RMM_SEGMENT_UNOPENED;
+    }
+    return error == ENOENT ? RMM_SEGMENT_GONE : RMM_SEGMENT_REFUSED;
+}
+
 rmm_segment_verdict_t rmm_segment_open(
     rmm_segment_t *segment, int dirfd, const char *name,
     char reason[RMM_SEGMENT_REASON_BYTES])
@@ -440,10 +451,7 @@ rmm_segment_verdict_t rmm_segment_open(
     }
     fd = rmm__open_in(dirfd, name, O_RDONLY | O_NONBLOCK);
     if (fd < 0) {
-        refuse(
-            reason, "open: %s",
-            errno == EXDEV ? "a file system is mounted over it" : strerror(errno));
-        return errno == ENOENT ? RMM_SEGMENT_GONE : RMM_SEGMENT_REFUSED;
+        return refuse_unopened(errno, reason);
     }
     verdict = check_links(fd, reason);
     if (verdict == RMM_SEGMENT_GOOD) {

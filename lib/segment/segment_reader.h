@@ -32,7 +32,8 @@ typedef enum rmm_segment_verdict {
     RMM_SEGMENT_GOOD = 0,
     RMM_SEGMENT_NOT_READY, /* being made: look again */
     RMM_SEGMENT_REFUSED,   /* reason says why */
-    RMM_SEGMENT_GONE       /* no such file */
+    RMM_SEGMENT_GONE,      /* no such file */
+    RMM_SEGMENT_UNOPENED   /* out of descriptors, as reason says: look again */
 } rmm_segment_verdict_t;
 
 /* Every statistic that this version knows, by name: index in tables below. */

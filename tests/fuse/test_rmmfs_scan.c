@@ -205,8 +205,8 @@ static void a_survey_without_descriptors_drops_no_directory(void **state)
  * segment that goes with it; -1: a child keeps the lock. */
 static pid_t ends_when_watched, ends_when_found;
 static int lock_that_ends = -1;
-/* No descriptor is left when the daemon is about to find a pid. */
-static bool is_short_when_found;
+/* No descriptor is left when the daemon is about to find a pid, or to open a segment. */
+static bool is_short_when_found, is_short_when_opened;
 
 int __real_exits_watch(exits_t *exits, pid_t pid, uint64_t serial);
 int __wrap_exits_watch(exits_t *exits, pid_t pid, uint64_t serial);
@@ -216,6 +216,13 @@ holder_answer_t __real_holders_find(
 holder_answer_t __wrap_holders_find(
     holders_t *holders, const rmm_segment_t *segment, uint64_t since_ns,
     pid_t *pid_out);
+
+rmm_segment_verdict_t __real_rmm_segment_open(
+    rmm_segment_t *segment, int dirfd, const char *name,
+    char reason[RMM_SEGMENT_REASON_BYTES]);
+rmm_segment_verdict_t __wrap_rmm_segment_open(
+    rmm_segment_t *segment, int dirfd, const char *name,
+    char reason[RMM_SEGMENT_REASON_BYTES]);
 
 static void end_process(pid_t *pid)
 {
@@ -248,6 +255,19 @@ holder_answer_t __wrap_holders_find(
         (void)limit_descriptors(before);
     }
     return answer;
+}
+
+rmm_segment_verdict_t __wrap_rmm_segment_open(
+    rmm_segment_t *segment, int dirfd, const char *name,
+    char reason[RMM_SEGMENT_REASON_BYTES])
+{
+    rlim_t before = is_short_when_opened ? limit_descriptors(0) : 0;
+    rmm_segment_verdict_t verdict =
+        __real_rmm_segment_open(segment, dirfd, name, reason);
+    if (is_short_when_opened) {
+        (void)limit_descriptors(before);
+    }
+    return verdict;
 }
 
 static pid_t start_process(void)
@@ -364,18 +384,18 @@ static void a_process_that_ends_while_it_is_met_counts_at_once(void **state)
     check_ended_process(&ends_when_found);
 }
 
-/* Before, it had no pid for as long as it ran. */
-static void a_process_is_found_when_there_are_descriptors_again(void **state)
+/* Before, it had no pid, or was refused, for as long as it ran. */
+static void check_found_later(bool *is_short)
 {
-    (void)state;
     place_t *place = open_place_of_processes();
     model_t *model = &place->model;
     char name[32];
     int fd = make_segment(place, getpid());
-    is_short_when_found = true;
+    *is_short = true;
     scan_all(place);
-    is_short_when_found = false;
+    *is_short = false;
     assert_int_equal(model->member_count, 0);
+    assert_int_equal(model->segments_rejected, 0);
     assert_int_equal(model->unshown[SHORT_OF_DESCRIPTORS], 1);
     while (model->member_count == 0) { /* it is met again some time later */
         assert_int_equal(usleep(1000), 0);
@@ -386,6 +406,13 @@ static void a_process_is_found_when_there_are_descriptors_again(void **state)
     assert_string_equal(model->members[0]->process->name, name);
     (void)close(fd);
     close_place_of_processes(place);
+}
+
+static void a_process_is_found_when_there_are_descriptors_again(void **state)
+{
+    (void)state;
+    check_found_later(&is_short_when_found);
+    check_found_later(&is_short_when_opened);
 }
 
 int main(void)

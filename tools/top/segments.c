@@ -216,6 +216,7 @@ meet(segments_t *segments, uint32_t index, const listing_t *listing, const char 
     case RMM_SEGMENT_GOOD:
         break;
     case RMM_SEGMENT_REFUSED:
+    case RMM_SEGMENT_UNOPENED:
         segments->forbidden += errno == EACCES;
         segments->refused += errno != EACCES;
         return true;
