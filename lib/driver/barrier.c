@@ -59,24 +59,59 @@ static void take_block_locked(const rmm_driver_t *driver, kept_t *of_device)
 
 void rmm__driver_barrier_keep(const rmm_driver_t *driver, int device)
 {
+    kept_t *of_device = &kept[device];
+    rmm_driver_scope_t scope;
+    bool entered = rmm__driver_scope_enter(&scope, driver, device) == RMM_OK;
+
     rmm__mutex_lock(&kept_lock);
-    kept[device].users++;
-    take_block_locked(driver, &kept[device]);
+    of_device->users++;
+    if (entered) {
+        take_block_locked(driver, of_device);
+    }
+    rmm__mutex_unlock(&kept_lock);
+    if (entered) {
+        rmm__driver_scope_leave(&scope);
+    }
+}
+
+/* A block that could not be freed becomes the kept one. Without a user the free is repeated; if
+ * that fails too, the block stays for the next user. */
+static void keep_leftover(const rmm_driver_t *driver, kept_t *of_device, void *block)
+{
+    rmm__mutex_lock(&kept_lock);
+    if ((of_device->block != NULL || of_device->users == 0) &&
+        driver->mem_free(block) == RMM_DRIVER_OK) {
+        block = NULL;
+    }
+    if (of_device->block == NULL) {
+        of_device->block = block;
+    }
     rmm__mutex_unlock(&kept_lock);
 }
 
 void rmm__driver_barrier_drop(const rmm_driver_t *driver, int device)
 {
+    kept_t *of_device = &kept[device];
     void *block = NULL;
+    rmm_driver_scope_t scope;
+    bool entered;
 
     rmm__mutex_lock(&kept_lock);
-    if (--kept[device].users == 0) {
-        block = kept[device].block;
-        kept[device].block = NULL;
+    if (--of_device->users == 0) {
+        block = of_device->block;
+        of_device->block = NULL;
     }
     rmm__mutex_unlock(&kept_lock);
-    if (block != NULL) {
-        (void)driver->mem_free(block);
+    if (block == NULL) {
+        return;
+    }
+    /* the free finds the block on any device, so it is tried without the scope as well */
+    entered = rmm__driver_scope_enter(&scope, driver, device) == RMM_OK;
+    if (driver->mem_free(block) != RMM_DRIVER_OK) {
+        keep_leftover(driver, of_device, block);
+    }
+    if (entered) {
+        rmm__driver_scope_leave(&scope);
     }
 }
 
@@ -94,6 +129,8 @@ static bool spend_kept(const rmm_driver_t *driver, int *error_out)
     is_kept = kept[device].block != NULL;
     if (is_kept) {
         *error_out = driver->mem_free(kept[device].block);
+    }
+    if (is_kept && *error_out == RMM_DRIVER_OK) {
         kept[device].block = NULL;
         take_block_locked(driver, &kept[device]);
     }
@@ -101,36 +138,19 @@ static bool spend_kept(const rmm_driver_t *driver, int *error_out)
     return is_kept;
 }
 
-/* A block that could not be freed, for whatever reason, becomes the kept one. */
-static void keep_leftover(const rmm_driver_t *driver, void *block)
-{
-    int device;
-
-    if (driver->device_get(&device) != RMM_DRIVER_OK || device >= DEVICES) {
-        return;
-    }
-    rmm__mutex_lock(&kept_lock);
-    if (kept[device].users != 0 && kept[device].block == NULL) {
-        kept[device].block = block;
-        block = NULL;
-    }
-    rmm__mutex_unlock(&kept_lock);
-    if (block != NULL) {
-        (void)driver->mem_free(block);
-    }
-}
-
 /* False: there is no block to free. */
 static bool free_a_block(const rmm_driver_t *driver, int *error_out)
 {
     void *block;
+    int device;
 
     if (driver->mem_alloc(&block, 1) != RMM_DRIVER_OK) {
         return spend_kept(driver, error_out);
     }
     *error_out = driver->mem_free(block);
-    if (*error_out != RMM_DRIVER_OK) {
-        keep_leftover(driver, block);
+    if (*error_out != RMM_DRIVER_OK && driver->device_get(&device) == RMM_DRIVER_OK &&
+        device < DEVICES) {
+        keep_leftover(driver, &kept[device], block);
     }
     return true;
 }

@@ -324,7 +324,7 @@ bool rmm__driver_others_idle(const rmm_driver_t *driver, int device, bool waits)
 
 /*
  * The barrier needs one free block of the device, or its fallback ruins captures. Between
- * keep and drop, which count, one is kept for it, if the device has one. In a scope.
+ * keep and drop, which count, one is kept for it, if the device has one.
  */
 void rmm__driver_barrier_keep(const rmm_driver_t *driver, int device);
 void rmm__driver_barrier_drop(const rmm_driver_t *driver, int device);

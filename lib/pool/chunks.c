@@ -218,7 +218,7 @@ static rmm_status_t chunks_grow(engine_t *engine, uint64_t need)
     }
     status = chunk_add(engine, ptr, bytes, promised);
     if (status == RMM_OK) {
-        rmm__engine_keep_barrier(engine, true);
+        rmm__engine_update_barrier(engine);
     }
     return status;
 }
@@ -238,7 +238,7 @@ static rmm_status_t chunks_open(engine_t *engine, const engine_plan_t *plan)
             status == RMM_OK ? chunk_add(engine, ptr, plan->initial_bytes, 0) : status;
     }
     if (status == RMM_OK && plan->initial_bytes != 0) {
-        rmm__engine_keep_barrier(engine, true);
+        rmm__engine_update_barrier(engine);
     }
     return status;
 }

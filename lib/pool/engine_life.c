@@ -10,26 +10,23 @@
 /* --- trim and figures ---------------------------------------------------------------- */
 
 /* True: the calling thread makes the change. */
-static bool barrier_changes(engine_t *engine, bool keep)
+static bool barrier_changes(engine_t *engine, bool has_ended, bool *keep_out)
 {
     bool changes;
 
     rmm__mutex_lock(&engine->lock);
-    changes = keep != engine->keeps_barrier;
-    engine->keeps_barrier = keep;
+    *keep_out = !has_ended && engine->figures.reserved_bytes != 0;
+    changes = *keep_out != engine->keeps_barrier;
+    engine->keeps_barrier = *keep_out;
     rmm__mutex_unlock(&engine->lock);
     return changes;
 }
 
-void rmm__engine_keep_barrier(engine_t *engine, bool keep)
+static void change_barrier(engine_t *engine, bool has_ended)
 {
-    rmm_driver_scope_t scope;
+    bool keep;
 
-    if (!barrier_changes(engine, keep)) {
-        return;
-    }
-    if (rmm__driver_scope_enter(&scope, engine->driver, engine->device) != RMM_OK) {
-        (void)barrier_changes(engine, !keep); /* the change failed */
+    if (!barrier_changes(engine, has_ended, &keep)) {
         return;
     }
     if (keep) {
@@ -37,7 +34,11 @@ void rmm__engine_keep_barrier(engine_t *engine, bool keep)
     } else {
         rmm__driver_barrier_drop(engine->driver, engine->device);
     }
-    rmm__driver_scope_leave(&scope);
+}
+
+void rmm__engine_update_barrier(engine_t *engine)
+{
+    change_barrier(engine, false);
 }
 
 rmm_status_t rmm__engine_trim(engine_t *engine, uint64_t keep_bytes)
@@ -51,9 +52,7 @@ rmm_status_t rmm__engine_trim(engine_t *engine, uint64_t keep_bytes)
         status = engine->source->trim(engine, keep_bytes);
     }
     rmm__engine_rejoin(engine);
-    if (rmm__engine_reserved(engine) == 0) {
-        rmm__engine_keep_barrier(engine, false);
-    }
+    rmm__engine_update_barrier(engine);
     rmm__turn_leave(&engine->turn, has_turn);
     return status;
 }
@@ -154,7 +153,7 @@ bool rmm__engine_close(
     if (engine->source != NULL) {
         engine->source->fini(engine, end);
     }
-    rmm__engine_keep_barrier(engine, false);
+    change_barrier(engine, true);
     rmm__engine_captures_fini(engine);
     rmm__engine_streams_fini(engine);
     rmm__blocks_destroy(engine->blocks);

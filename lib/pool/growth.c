@@ -293,7 +293,7 @@ static rmm_status_t grow_as_planned(engine_t *engine, growth_t *growth)
     engine->promised_bytes -= growth->preferred;
     rmm__mutex_unlock(&engine->lock);
     if (status == RMM_OK) {
-        rmm__engine_keep_barrier(engine, true);
+        rmm__engine_update_barrier(engine);
     }
     return status;
 }

@@ -46,8 +46,8 @@ struct engine_source_ops {
 extern const engine_source_ops_t rmm__engine_chunks; /* chunks.c */
 extern const engine_source_ops_t rmm__engine_range;  /* range.c */
 
-/* While the engine holds memory, keep a small block for rmm__driver_barrier(), which must not
- * fail because the engine took all memory of the device. */
-void rmm__engine_keep_barrier(engine_t *engine, bool keep);
+/* After a growth or a trim. While the engine holds memory, a small block is kept for
+ * rmm__driver_barrier(), which must not fail because the engine took all memory of the device. */
+void rmm__engine_update_barrier(engine_t *engine);
 
 #endif /* RMM_POOL_SOURCE_H */

@@ -124,6 +124,42 @@ static void a_failed_barrier_loses_no_block(void **state)
     assert_int_equal(rmm_sim_allocated_bytes(0), 0);
 }
 
+/* Neither by the barrier that spends it, nor by its end. */
+static void a_kept_block_that_cannot_be_freed_stays(void **state)
+{
+    rmm__driver_barrier_keep(&counting, 0);
+    fill();
+    assert_true(rmm_sim_fail("mem_free:1"));
+    assert_int_equal(rmm__driver_barrier(&counting), 999);
+    assert_waits();
+    assert_int_equal(synchronises, 0);
+    empty();
+    assert_true(rmm_sim_fail("mem_free:1,mem_free:2"));
+    rmm__driver_barrier_drop(&counting, 0);
+    assert_true(rmm_sim_allocated_bytes(0) != 0);
+    rmm__driver_barrier_keep(&counting, 0);
+    assert_true(rmm_sim_fail("mem_free:1"));
+    rmm__driver_barrier_drop(&counting, 0);
+    assert_int_equal(rmm_sim_allocated_bytes(0), 0);
+}
+
+static void a_kept_block_goes_though_its_device_cannot_be_entered(void **state)
+{
+    static const char *const plans[] = {"device_get:1", "capture_mode_exchange:1"};
+
+    for (size_t i = 0; i < sizeof(plans) / sizeof(plans[0]); i++) {
+        rmm__driver_barrier_keep(&counting, 0);
+        assert_true(rmm_sim_fail(plans[i]));
+        rmm__driver_barrier_drop(&counting, 0);
+        assert_true(rmm_sim_fail_struck());
+        assert_int_equal(rmm_sim_allocated_bytes(0), 0);
+        assert_true(rmm_sim_fail(plans[i])); /* none is kept, but its user counts */
+        rmm__driver_barrier_keep(&counting, 0);
+        assert_int_equal(rmm_sim_allocated_bytes(0), 0);
+        rmm__driver_barrier_drop(&counting, 0);
+    }
+}
+
 /* --- other devices ------------------------------------------------------------------- */
 
 static bool others_idle(bool waits)
@@ -201,6 +237,8 @@ int main(void)
         CASE(synchronises_a_full_device_without_a_kept_block),
         CASE(a_kept_block_stays_for_its_last_user),
         CASE(a_failed_barrier_loses_no_block),
+        CASE(a_kept_block_that_cannot_be_freed_stays),
+        CASE(a_kept_block_goes_though_its_device_cannot_be_entered),
         CASE(waits_for_the_devices_that_have_a_context),
         CASE(does_not_take_a_failure_for_idleness),
         CASE(ruins_no_capture_for_another_full_device),

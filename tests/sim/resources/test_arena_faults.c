@@ -139,6 +139,21 @@ static void every_call_of_a_creation_may_fail(void **state)
     assert_true(sweep_all(&sweep, "any", 1) > 0);
 }
 
+static void leaves_nothing(const void *context)
+{
+    rmm_resource_release(create(4 * MIB));
+    CHECK_THAT(rmm_sim_allocated_bytes(0) == 0);
+}
+
+/* Nor the block that is kept for barriers. */
+static void leaves_nothing_where_its_device_cannot_be_entered(void **state)
+{
+    const sweep_t sweep = {leaves_nothing, NULL};
+
+    assert_true(sweep_all(&sweep, "device_get", 1) > 0);
+    assert_true(sweep_all(&sweep, "capture_mode_exchange", 1) > 0);
+}
+
 /* --- the ends of a process ---------------------------------------------------------- */
 
 static rmm_resource_t *kept;
@@ -202,6 +217,7 @@ int main(void)
         cmocka_unit_test(every_request_for_host_memory_may_fail),
         cmocka_unit_test(every_driver_call_may_fail),
         cmocka_unit_test(every_call_of_a_creation_may_fail),
+        cmocka_unit_test(leaves_nothing_where_its_device_cannot_be_entered),
         cmocka_unit_test(ends_at_exit_with_memory_out),
         cmocka_unit_test(a_forked_child_is_refused_and_harms_nothing),
     };
