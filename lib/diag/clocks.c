@@ -251,18 +251,23 @@ void rmm__clocks_stream_ends(rmm_clocks_t *clocks, rmm_stream_t stream)
 
 /* --- the host waits ---------------------------------------------------------------------- */
 
-/* All that was begun has run, as far as the host can know. */
+/* All that was begun has run, as far as the host can know. A stream that is unsure may still wait,
+ * so it gets a new time: who knows the present one would not take over that it is unsure. */
 static void host_knows_all(rmm_clocks_t *clocks)
 {
     for (uint32_t i = 0; i < RMM_CLOCKS_STREAMS; i++) {
-        clocks->host.at[i] = clocks->streams[i].clock.at[i];
+        rmm_clock_t *clock = &clocks->streams[i].clock;
+
+        clocks->host.at[i] = clock->at[i];
+        clock->at[i] += clock->is_unsure ? 1 : 0;
     }
     clocks->host_version++;
 }
 
-static void host_takes_over(rmm_clocks_t *clocks, const rmm_clock_t *clock)
+static void
+host_takes_over(rmm_clocks_t *clocks, const rmm_clock_t *clock, bool is_unsure)
 {
-    if (clock->is_unsure) {
+    if (is_unsure) {
         host_knows_all(clocks);
         return;
     }
@@ -272,11 +277,15 @@ static void host_takes_over(rmm_clocks_t *clocks, const rmm_clock_t *clock)
 
 void rmm__clocks_sync_stream(rmm_clocks_t *clocks, uint32_t place)
 {
+    rmm_clock_t *clock = &clocks->streams[place].clock;
+    bool was_unsure;
+
     (void)rmm__clocks_advance(clocks, place);
-    host_takes_over(clocks, &clocks->streams[place].clock);
+    was_unsure = clock->is_unsure;
     if (place != RMM_CLOCKS_SHARED) { /* others there may be unsure still */
-        clocks->streams[place].clock.is_unsure = false;
+        clock->is_unsure = false;
     }
+    host_takes_over(clocks, clock, was_unsure);
 }
 
 static bool is_any_under_way(const rmm_clocks_t *clocks)
@@ -292,10 +301,10 @@ static bool is_any_under_way(const rmm_clocks_t *clocks)
 void rmm__clocks_sync_all(rmm_clocks_t *clocks)
 {
     clocks->has_unseen_capture &= is_any_under_way(clocks);
-    host_knows_all(clocks);
     for (uint32_t i = 0; i < RMM_CLOCKS_STREAMS && !clocks->has_unseen_capture; i++) {
         clocks->streams[i].clock.is_unsure = false; /* else it may capture */
     }
+    host_knows_all(clocks);
     clocks->ended = (rmm_clock_t){.is_unsure = false}; /* the host knows it all */
     clocks->has_ended = false;
 }
@@ -423,7 +432,7 @@ void rmm__clocks_sync_event(rmm_clocks_t *clocks, uint64_t handle)
     const rmm_clock_event_t *event = find_event(clocks, handle);
 
     if (event != NULL) {
-        host_takes_over(clocks, &event->clock);
+        host_takes_over(clocks, &event->clock, event->clock.is_unsure);
     } else {
         host_knows_all(clocks);
     }

@@ -18,7 +18,10 @@
  *  - the legacy default stream also waits for what a blocking stream had begun before it ended.
  *  - a stream that waits for an unknown event, or for what no event tells, is unsure: nothing is
  *    known to be unordered before its work. So is what waits for such a stream. The host
- *    ends this when it waits for it: then all that was begun has its order.
+ *    ends this when it waits for it: then all that was begun has its order. It ends this for no
+ *    other stream that is unsure.
+ *  - an event that lost its place among those that are kept is unknown. A stream that joins a
+ *    capture by it is unsure, because the call tells that it was captured.
  *  - the place that streams share is in no capture: whether one of them captures, and which, is not
  *    known. It is unsure instead, and so is what waits for it, until the host waits for the device
  *    and no capture is under way (a cudaFree waits for the device amid captures, too).

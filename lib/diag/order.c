@@ -64,7 +64,8 @@ static void on_stream_call(rmm_clocks_t *clocks, const rmm_diag_event_v1_t *even
         rmm__clocks_unsure(clocks, place);
         return;
     }
-    if (!is_of_capture && rmm__clocks_captures(clocks, place)) {
+    if (!is_of_capture &&
+        (event->capturing != 0 || rmm__clocks_captures(clocks, place))) {
         return;
     }
     switch (event->kind) {

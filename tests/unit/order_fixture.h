@@ -14,10 +14,13 @@
 
 static rmm_order_t order;
 static rmm_order_conflict_t conflict;
+static uint64_t
+    captured_streams; /* bit N: the calls of stream N say that they are captured */
 
 static inline int open_order(void **state)
 {
     (void)state;
+    captured_streams = 0;
     assert_true(rmm__order_init(&order, ORDER_ROWS));
     return 0;
 }
@@ -33,6 +36,11 @@ static inline rmm_stream_t stream(uint32_t number)
 {
     return number == 0 ? RMM_STREAM_LEGACY
                        : (rmm_stream_t)(uintptr_t)(0x10000u + number * 16u);
+}
+
+static inline uint32_t is_captured(uint32_t on)
+{
+    return on < 64 ? captured_streams >> on & 1 : 0;
 }
 
 static inline rmm_diag_block_v1_t block(uint32_t index, uint32_t on)
@@ -52,7 +60,8 @@ static inline void tell(uint32_t kind, uint32_t on, uint64_t word)
         .kind = kind,
         .stream = stream(on),
         .words = &word,
-        .word_count = 1};
+        .word_count = 1,
+        .capturing = is_captured(on)};
 
     rmm__order_event(&order, &event);
 }
@@ -93,7 +102,10 @@ static const use_t fill_rows = {
 static inline bool is_bad_use(uint32_t index, uint32_t on, const use_t *how)
 {
     rmm_diag_event_v1_t event = {
-        .struct_size = sizeof(event), .kind = how->call, .stream = stream(on)};
+        .struct_size = sizeof(event),
+        .kind = how->call,
+        .stream = stream(on),
+        .capturing = is_captured(on)};
     uint64_t address = ORDER_BASE + index * (uint64_t)ORDER_BLOCK_BYTES;
     rmm_order_use_t use = {
         .start = address + how->from,

@@ -9,6 +9,7 @@
 
 #define STREAM ((CUstream)(uintptr_t)0x5000)
 #define OTHER ((CUstream)(uintptr_t)0x6000)
+#define THIRD ((CUstream)(uintptr_t)0x6800)
 #define GRAPH ((CUgraph)(uintptr_t)0x11000)
 #define OTHER_GRAPH ((CUgraph)(uintptr_t)0x12000)
 #define EXEC ((CUgraphExec)(uintptr_t)0x21000)
@@ -464,6 +465,49 @@ CASE(the_memory_for_huge_graphs_is_bounded)
     assert_int_equal(row_of(BASE)->copies, 1);
 }
 
+/* The graph's memory, which any stream may use that follows a launch of the graph. */
+static void allocate_captured(uint64_t address, CUstream stream)
+{
+    rmm_diag_block_v1_t block = {
+        .address = address,
+        .bytes = 4096,
+        .stream_id = (uint64_t)(uintptr_t)stream,
+        .resource_id = 1,
+        .stream = (rmm_stream_t)stream,
+        .flags = RMM_DIAG_BLOCK_IN_STREAM_ORDER};
+
+    hooks.on_alloc(hooks.context, &block);
+}
+
+/* OTHER joins by an event that is no longer among those that are kept. */
+CASE(a_stream_joins_a_capture_by_an_event_that_was_forgotten)
+{
+    const CUevent event = (CUevent)(uintptr_t)0x7000;
+    CUstream streams[] = {STREAM, OTHER, THIRD};
+
+    start_usage();
+    remove_block(BASE, 4096);
+    for (int i = 0; i < 3; i++) {
+        MAKE(cuStreamCreate, &streams[i], CU_STREAM_NON_BLOCKING);
+    }
+    begin(STREAM, GRAPH);
+    MAKE(cuEventRecord, event, STREAM);
+    for (uintptr_t i = 1; i < 20000; i++) {
+        MAKE(cuEventRecord, (CUevent)(0x7000 + 16 * i), THIRD);
+    }
+    cuda->captured = OTHER;
+    MAKE(cuStreamWaitEvent, OTHER, event, 0);
+    MAKE(cuLaunchHostFunc, OTHER, NULL, NULL); /* which is no wait of the host */
+    allocate_captured(BASE, OTHER);
+    cuda->captured = STREAM;
+    end_as(STREAM, CUDA_SUCCESS);
+    instantiate(GRAPH, EXEC);
+    MAKE(cuGraphLaunch, EXEC, THIRD);
+    launch(THIRD);
+    assert_int_equal(row_of(BASE)->launches, 1);
+    assert_int_equal(header()->findings_total, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -487,6 +531,7 @@ int main(void)
         cmocka_unit_test(a_capture_into_a_graph_ends_no_other_one),
 #endif
         cmocka_unit_test(the_memory_for_huge_graphs_is_bounded),
+        cmocka_unit_test(a_stream_joins_a_capture_by_an_event_that_was_forgotten),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -352,6 +352,25 @@ static void a_new_stream_waits_for_what_the_default_stream_waits_for(void **stat
     assert_true(is_bad_use(0, C, &kernel));
 }
 
+/* The host takes all as known after it has waited for C. The default stream still waits. */
+static void a_wait_for_one_stream_ends_no_doubt_about_another(void **state)
+{
+    (void)state;
+    make(A, false);
+    make(B, true);
+    make(C, true);
+    tell(RMM_DIAG_STREAM_UNSURE, LEGACY, 0);
+    tell(RMM_DIAG_STREAM_UNSURE, C, 0);
+    tell(RMM_DIAG_STREAM_SYNC, C, 0);
+    allocate(0, B);
+    assert_true(is_bad_use(0, C, &kernel));
+    assert_false(is_bad_use(0, A, &kernel)); /* which follows the default stream */
+    tell(RMM_DIAG_STREAM_SYNC, LEGACY, 0);
+    tell(RMM_DIAG_STREAM_SYNC, A, 0);
+    allocate(1, B);
+    assert_true(is_bad_use(1, A, &kernel));
+}
+
 static void an_event_that_ended_is_not_known(void **state)
 {
     (void)state;
@@ -452,6 +471,7 @@ int main(void)
         CASE(a_handle_that_is_used_again_is_another_stream),
         CASE(the_default_stream_waits_for_blocking_streams_that_ended),
         CASE(a_new_stream_waits_for_what_the_default_stream_waits_for),
+        CASE(a_wait_for_one_stream_ends_no_doubt_about_another),
         CASE(an_event_that_ended_is_not_known),
         CASE(more_streams_than_fit_are_one),
         CASE(places_of_streams_that_ended_are_used_again),

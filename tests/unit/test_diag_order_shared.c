@@ -121,6 +121,21 @@ static void the_host_waits_for_the_device_amid_such_a_capture(void **state)
     assert_false(is_bad_use(0, 4, &kernel));
 }
 
+/* A node of the graph that calls the host counts as a wait only where it is no node. */
+static void a_host_function_in_such_a_capture_is_no_wait(void **state)
+{
+    (void)state;
+    make_more_than_fit();
+    tell(RMM_DIAG_CAPTURE_BEGIN, SHARED_A, 0);
+    captured_streams = (uint64_t)1 << 2;
+    record_and_wait(SHARED_A, 2);
+    tell(RMM_DIAG_STREAM_SYNC, 2, 0);
+    allocate(0, 2);
+    tell(RMM_DIAG_CAPTURE_END, SHARED_A, 0);
+    tell(RMM_DIAG_GRAPH_LAUNCH, 4, 0);
+    assert_false(is_bad_use(0, 4, &kernel));
+}
+
 static void a_capture_that_ended_long_ago_makes_nothing_unsure(void **state)
 {
     (void)state;
@@ -147,6 +162,7 @@ int main(void)
         CASE(memory_of_such_a_capture_is_for_every_stream),
         CASE(after_a_wait_for_the_device_all_with_a_place_are_judged),
         CASE(the_host_waits_for_the_device_amid_such_a_capture),
+        CASE(a_host_function_in_such_a_capture_is_no_wait),
         CASE(a_capture_that_ended_long_ago_makes_nothing_unsure),
     };
 

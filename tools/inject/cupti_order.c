@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "inject/cupti_graphs.h"
 #include "inject/cupti_params.h"
 
 /* cuda.h maps these to newer versions; here each version is meant by its own name. */
@@ -218,20 +219,29 @@ static_assert(
         CU_EVENT_WAIT_EXTERNAL == 1,
     "the first flag");
 
+/* A stream that captures records it. */
+static bool is_work(const order_call_t *call)
+{
+    return call->kind == RMM_DIAG_EVENT_RECORD || call->kind == RMM_DIAG_EVENT_WAIT ||
+           call->kind == RMM_DIAG_STREAM_SYNC;
+}
+
 static void tell(
     const order_call_t *call, bool is_twin, const void *params, rmm_diag_event_fn visit,
     void *context)
 {
     uint32_t flag = call->flags_at == ABSENT ? 0 : flags_at(params, call->flags_at) & 1;
     uint64_t word = call->event_at == ABSENT ? flag : word_at(params, call->event_at);
+    rmm_stream_t stream = stream_of(call, is_twin, params);
     const rmm_diag_event_v1_t event = {
         .struct_size = sizeof(event),
         /* an event that a graph records, or waits for, each time it runs */
         .kind =
             call->event_at != ABSENT && flag != 0 ? RMM_DIAG_ORDER_LOST : call->kind,
-        .stream = stream_of(call, is_twin, params),
+        .stream = stream,
         .words = &word,
-        .word_count = 1};
+        .word_count = 1,
+        .capturing = is_work(call) && cupti_graphs_captured(stream) != 0 ? 1 : 0};
 
     visit(context, &event);
 }
