@@ -60,6 +60,16 @@ void rmm__diag_freed_taken_locked(
     show_dropped(engine);
 }
 
+/* The driver's memory, allocated on a stream that captures: a node of the graph, which makes the
+ * address valid again at each launch. */
+static bool is_of_graph(const rmm_diag_block_v1_t *block)
+{
+    const uint32_t flags = RMM_DIAG_BLOCK_CAPTURED | RMM_DIAG_BLOCK_RETURNED |
+                           RMM_DIAG_BLOCK_IN_STREAM_ORDER;
+
+    return (block->flags & flags) == flags;
+}
+
 uint32_t rmm__diag_freed_allocated_locked(
     rmm_diag_engine_t *engine, uint32_t index, const rmm_diag_block_v1_t *block,
     rmm_stack_raw_t *stack)
@@ -72,6 +82,7 @@ uint32_t rmm__diag_freed_allocated_locked(
         .origin = origin,
         .is_kept = (block->flags & RMM_DIAG_BLOCK_KEPT) != 0,
         .is_returned = (block->flags & RMM_DIAG_BLOCK_RETURNED) != 0,
+        .is_of_graph = is_of_graph(block),
         .record = RMM_LIVE_NONE};
     if (origin == 0) {
         RMM_ROW_ADD(&engine->header->sites_dropped, stack != NULL && stack->count > 0);
@@ -106,7 +117,7 @@ void rmm__diag_freed_add_locked(
         .is_returned = note->is_returned};
 
     RMM_ASSERT_LOCKED(&engine->lock);
-    if ((freed->flags & RMM_DIAG_BLOCK_CAPTURED) != 0 ||
+    if ((freed->flags & RMM_DIAG_BLOCK_CAPTURED) != 0 || note->is_of_graph ||
         block.block.resource_id != freed->resource_id) {
         return;
     }

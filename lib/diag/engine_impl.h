@@ -35,6 +35,7 @@ typedef struct rmm_diag_block_note {
     uint32_t origin;  /* stack of the allocation (stack_depot.h) */
     bool is_kept;     /* RMM_DIAG_BLOCK_KEPT */
     bool is_returned; /* RMM_DIAG_BLOCK_RETURNED */
+    bool is_of_graph; /* a graph allocates it, at each launch */
     uint32_t record;  /* of its uses by graphs (graphs.h) */
 } rmm_diag_block_note_t;
 

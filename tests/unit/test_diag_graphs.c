@@ -174,6 +174,25 @@ static void a_free_behind_the_graph_or_into_its_capture_is_right(void **state)
     assert_int_equal(diag.header->findings_total, 0);
 }
 
+/* As cudaMallocAsync does on a stream that captures. What the host frees, the next launch allocates
+ * again, at the same address. */
+static void memory_that_a_graph_allocates_is_freed_before_each_launch(void **state)
+{
+    rmm_diag_block_v1_t block = diag_block(BASE, 100);
+
+    tell(RMM_DIAG_GRAPH_MADE, CAPTURE, 0);
+    block.flags = RMM_DIAG_BLOCK_IN_STREAM_ORDER | RMM_DIAG_BLOCK_RETURNED |
+                  RMM_DIAG_BLOCK_CAPTURED;
+    rmm__diag_engine_on_alloc(diag.engine, &block);
+    capture_kernel("kernel", BASE);
+    tell(RMM_DIAG_GRAPH_MADE, EXECUTABLE, CAPTURE);
+    launch_graph(EXECUTABLE);
+    assert_int_equal(row(BASE)->launches, 1);
+    drop_flagged(BASE, RMM_DIAG_BLOCK_IN_STREAM_ORDER | RMM_DIAG_BLOCK_RETURNED);
+    launch_graph(EXECUTABLE);
+    assert_int_equal(diag.header->findings_total, 0);
+}
+
 static void a_handle_that_is_used_again_is_another_graph(void **state)
 {
     make_graph();
@@ -392,6 +411,7 @@ int main(void)
         WITH_ENGINE(what_is_not_known_counts_at_the_capture_and_makes_launches_unseen),
         WITH_ENGINE(a_launch_behind_the_free_of_a_block_is_a_finding_for_each_user),
         WITH_ENGINE(a_free_behind_the_graph_or_into_its_capture_is_right),
+        WITH_ENGINE(memory_that_a_graph_allocates_is_freed_before_each_launch),
         WITH_ENGINE(a_handle_that_is_used_again_is_another_graph),
         WITH_ENGINE(a_graph_in_a_graph_is_a_part_of_it),
         WITH_ENGINE(more_graphs_and_nodes_than_there_is_room_for_are_unseen),

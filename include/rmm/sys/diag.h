@@ -58,7 +58,8 @@ typedef struct rmm_diag_block_v1 {
 /** The resource keeps the memory when the block is freed, until on_gone() says that it has given
  * the memory back: until then only later blocks of this resource can lie there. */
 #define RMM_DIAG_BLOCK_KEPT 8u
-/** Of a free: its stream captures a graph, which uses the memory at each launch. */
+/** Its stream captures a graph. A free: the graph uses the memory at each launch. An allocation
+ * with RMM_DIAG_BLOCK_RETURNED and RMM_DIAG_BLOCK_IN_STREAM_ORDER: the graph allocates it then. */
 #define RMM_DIAG_BLOCK_CAPTURED 16u
 /** When the block is freed the driver has its memory, and hands it out again. */
 #define RMM_DIAG_BLOCK_RETURNED 32u

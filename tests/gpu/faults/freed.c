@@ -198,6 +198,27 @@ static void block_of_graph(scene_t *scene, const fault_t *fault, bool is_faulty)
     gpu_capture_end(scene->a, 3, scene->a);
 }
 
+/* What the graph has allocated the host frees; the next launch allocates it again. */
+static void
+block_that_a_graph_allocates(scene_t *scene, const fault_t *fault, bool is_faulty)
+{
+    char *block = NULL;
+    gpu_graph_t graph = NULL;
+
+    (void)is_faulty;
+    gpu_capture_begin(scene->a);
+    block = scene_take(scene, fault->bytes, scene->a);
+    gpu_call(GPU_SET, block, NULL, fault->bytes, scene->a);
+    graph = gpu_capture_keep(scene->a);
+    gpu_graph_launch(graph, scene->a);
+    gpu_launch(GPU_KERNEL_reduce, block, NULL, scene->a);
+    drop(scene, fault, block);
+    gpu_graph_launch(graph, scene->a);
+    gpu_launch(GPU_KERNEL_reduce, block, NULL, scene->a);
+    gpu_synchronize();
+    gpu_graph_destroy(graph);
+}
+
 /* --- the table ----------------------------------------------------------------------- */
 
 #define POOL "pool:64MiB"
@@ -346,6 +367,11 @@ static const fault_t faults[] = {
      SEARCH,
      .resource = POOL,
      .plant = block_of_graph,
+     .bytes = BYTES},
+    {.name = "block_that_a_graph_allocates",
+     .modes = "usage,bounds,order,driver",
+     .resource = "async:64MiB",
+     .plant = block_that_a_graph_allocates,
      .bytes = BYTES},
 };
 
