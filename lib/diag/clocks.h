@@ -11,7 +11,8 @@
  *  - one clock stands for all threads of the host, because the engine does not see how threads
  *    hand work to each other. (A clock for each thread would find more errors and need every
  *    lock, queue and join of the program.)
- *  - the legacy default streams of all devices are one stream.
+ *  - the legacy default streams of all devices are one stream, and a wait for one device is one for
+ *    all.
  *  - a stream that was not seen when it was made waits for the legacy default stream.
  *  - streams that find no place share one: to each other they are ordered.
  *  - a place is used again with all that the stream before knew.
