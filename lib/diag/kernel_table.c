@@ -106,7 +106,8 @@ static uint32_t *name_bucket(rmm_kernel_table_t *table, const char *name)
     return &table->by_name[at];
 }
 
-/* Cut to fit, and fit for one line of text. */
+/* Cut to fit, and fit for one line of text. The demangler takes a name that is not mangled for that
+ * of a type: a kernel "f" would be "float". */
 static void write_shown_name(rmm_kernel_table_t *table, char *to, const char *name)
 {
     size_t room = sizeof(table->entries[0].name) - 1;
@@ -115,7 +116,7 @@ static void write_shown_name(rmm_kernel_table_t *table, char *to, const char *na
     const char *text = name;
     size_t i = 0;
 
-    if (table->demangle != NULL) {
+    if (table->demangle != NULL && strncmp(name, "_Z", 2) == 0) {
         nice = table->demangle(name, NULL, NULL, &status);
         text = nice != NULL && status == 0 ? nice : name;
     }

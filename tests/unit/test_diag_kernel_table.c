@@ -14,13 +14,17 @@
 
 static rmm_diag_kernel_t entries[64];
 
-/* "_Zname" is nice as "name()"; anything else it refuses, as the real one does. */
+/* "_Zname" is nice as "name()". "f" is the name of a type, as to the real one; anything else it
+ * refuses. */
 static char *demangle(const char *mangled, char *buffer, size_t *bytes, int *status)
 {
     char *text = NULL;
 
     *status = -2;
-    if (strncmp(mangled, "_Z", 2) == 0) {
+    if (strcmp(mangled, "f") == 0) {
+        text = strdup("float");
+        *status = 0;
+    } else if (strncmp(mangled, "_Z", 2) == 0) {
         text = calloc(1, strlen(mangled) + 3);
         assert_non_null(text);
         sprintf(text, "%s()", mangled + 2);
@@ -63,7 +67,9 @@ static void shows_names_demangled_where_that_works(void **state)
     assert_true(rmm__kernel_table_init(&table, entries, 64, demangle));
     assert_int_equal(rmm__kernel_table_entry(&table, HANDLE(1), "_Zscale"), 0);
     assert_int_equal(rmm__kernel_table_entry(&table, HANDLE(2), "plain\tname\n"), 1);
+    assert_int_equal(rmm__kernel_table_entry(&table, HANDLE(3), "f"), 2);
     assert_string_equal(entries[0].name, "scale()");
+    assert_string_equal(entries[2].name, "f");
     assert_string_equal(entries[1].name, "plain?name?");
     rmm__kernel_table_fini(&table);
 }
