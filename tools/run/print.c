@@ -48,9 +48,9 @@ static void print_block(const rmm_diag_finding_info_t *finding, FILE *out)
 static void print_other(const rmm_diag_finding_info_t *finding, FILE *out)
 {
     if (finding->other_call == 0) {
-        fputs("its allocation on ", out);
+        fputs("the allocation of its block on ", out);
     } else {
-        fputs("its use by ", out);
+        fputs("the use of its block by ", out);
         run_name_print(finding->other_function, "an unnamed kernel", out);
         fputs(" on ", out);
     }
@@ -127,9 +127,10 @@ static void print_out_of_bounds(const rmm_diag_finding_info_t *finding, FILE *ou
     if (beyond > 0 && beyond < finding->bytes) {
         fprintf(
             out,
-            " to %" PRIu64 " past its end\n    allocate %" PRIu64
+            " to %" PRIu64 " %s past its end\n    allocate %" PRIu64
             " bytes, or pass at most %" PRIu64 "\n",
-            beyond, finding->block_bytes + beyond, finding->bytes - beyond);
+            beyond, beyond == 1 ? "byte" : "bytes", finding->block_bytes + beyond,
+            finding->bytes - beyond);
     } else {
         fputs(
             "\n    the range begins outside of the block: "
@@ -146,7 +147,7 @@ static const char *remedy_after_free(const rmm_diag_finding_info_t *finding)
     if (finding->access == RMM_DIAG_USES) {
         return "free the block after its last use; "
                "no error if the kernel does not follow the pointer: "
-               "then clear or suppress it";
+               "then clear the pointer, or suppress the finding";
     }
     return "free the block after its last use";
 }
@@ -197,6 +198,21 @@ static void print_finding(const rmm_diag_finding_info_t *finding, FILE *out)
     }
 }
 
+static void print_not_shown(const run_report_t *report, FILE *out)
+{
+    if (report->findings_dropped > 0) {
+        fprintf(
+            out, "  not shown: %" PRIu64 " %s of further kinds: the table is full\n",
+            report->findings_dropped,
+            report->findings_dropped == 1 ? "finding" : "findings");
+    }
+    if (report->unreadable > 0) {
+        fprintf(
+            out, "  not shown: %u %s that the program did not finish writing\n",
+            report->unreadable, report->unreadable == 1 ? "finding" : "findings");
+    }
+}
+
 bool run_report_print(const run_report_t *report, FILE *out)
 {
     if (report->missing[0] != '\0') {
@@ -217,13 +233,7 @@ bool run_report_print(const run_report_t *report, FILE *out)
         print_finding(&report->findings[i], out);
         run_stacks_print(&report->stacks[i], out);
     }
-    if (report->findings_dropped > 0 || report->unreadable > 0) {
-        fprintf(
-            out,
-            "  not shown: %" PRIu64
-            " findings of further kinds, %u that were not complete\n",
-            report->findings_dropped, report->unreadable);
-    }
+    print_not_shown(report, out);
     run_usage_print(&report->usage, out);
     run_unseen_print(&report->unseen, out);
     return fflush(out) == 0 && ferror(out) == 0;

@@ -214,7 +214,7 @@ CASE(tells_what_a_program_did_wrong)
                      "  out_of_bounds: memset_async writes 1001 bytes, 3 times\n"
                      "    in a block of 1000 bytes at 0x"));
     assert_non_null(strstr(
-        program.err, "from byte 0 to 1 past its end\n"
+        program.err, "from byte 0 to 1 byte past its end\n"
                      "    allocate 1001 bytes, or pass at most 1000\n"));
 }
 
@@ -262,9 +262,11 @@ CASE(tells_what_was_not_in_order)
         number_in(other, "stream") != number_in(json_array_get(findings, 1), "stream"));
     json_decref(report);
     assert_non_null(strstr(program.err, "  use_unordered: reduce on stream "));
-    assert_non_null(strstr(program.err, " is not ordered after its allocation on "));
+    assert_non_null(
+        strstr(program.err, " is not ordered after the allocation of its block on "));
     assert_non_null(strstr(program.err, "  free_unordered: a free on stream "));
-    assert_non_null(strstr(program.err, " is not ordered after its use by reduce on "));
+    assert_non_null(strstr(
+        program.err, " is not ordered after the use of its block by reduce on "));
     run("--diag usage,bounds,order --fail-on-finding -- " PROGRAM " ordered");
     program_assert_status(&program, 0);
 }
@@ -411,7 +413,8 @@ CASE(shows_cxx_names_as_people_write_them)
         program.err,
         "  use_unordered: void apply<4, nested::functor<float, double, int, "
         "long, l... on stream "));
-    assert_non_null(strstr(program.err, "its use by void apply<4, nested::"));
+    assert_non_null(
+        strstr(program.err, "the use of its block by void apply<4, nested::"));
     assert_null(strstr(program.err, "_Z"));
 }
 
