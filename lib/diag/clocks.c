@@ -11,13 +11,28 @@
  */
 #include "diag/clocks.h"
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define KEY_LEGACY 1u
 #define KEY_SHARED 2u
 /* With a thread's number; handles are addresses of user space. */
 #define KEY_PER_THREAD ((uint64_t)1 << 63)
+
+static void
+take_over(const rmm_clocks_t *clocks, rmm_clock_t *to, const rmm_clock_t *from)
+{
+    for (uint32_t i = 0; i < clocks->count; i++) {
+        to->at[i] = from->at[i] > to->at[i] ? from->at[i] : to->at[i];
+    }
+    if (from->at[RMM_CLOCKS_SHARED] > to->at[RMM_CLOCKS_SHARED]) {
+        to->at[RMM_CLOCKS_SHARED] = from->at[RMM_CLOCKS_SHARED];
+    }
+    to->is_unsure |= from->is_unsure;
+}
 
 /* --- places of streams ------------------------------------------------------------------ */
 
@@ -90,24 +105,54 @@ static void begin_at(rmm_clocks_t *clocks, uint32_t place, bool is_blocking)
         is_blocking && clocks->streams[RMM_CLOCKS_LEGACY].clock.is_unsure;
 }
 
+static void end_at(rmm_clocks_t *clocks, uint32_t place)
+{
+    clocks->streams[place].ended = ++clocks->ends;
+    if (clocks->streams[place].is_blocking) { /* its work goes on */
+        take_over(clocks, &clocks->ended, &clocks->streams[place].clock);
+        clocks->has_ended = true;
+    }
+}
+
+/* No call says that a thread's default stream ends: it does with the thread. */
+static void end_streams_of_threads(rmm_clocks_t *clocks)
+{
+    int before = errno;
+
+    for (uint32_t i = 0; i < clocks->count; i++) {
+        const rmm_clock_stream_t *entry = &clocks->streams[i];
+
+        if (entry->thread != 0 && entry->ended == 0 &&
+            syscall(SYS_tgkill, getpid(), entry->thread, 0) != 0 && errno == ESRCH) {
+            end_at(clocks, i);
+        }
+    }
+    errno = before;
+}
+
 static uint32_t
 take_place(rmm_clocks_t *clocks, uint64_t key, rmm_stream_t stream, bool is_blocking)
 {
+    bool is_of_thread = rmm_stream_is_per_thread_default(stream);
     uint32_t place = vacant_place(clocks);
-    rmm_clock_stream_t *entry = &clocks->streams[place];
+    rmm_clock_stream_t *entry = NULL;
 
+    if (place == RMM_CLOCKS_SHARED) {
+        end_streams_of_threads(clocks);
+        place = vacant_place(clocks);
+    }
     if (place == RMM_CLOCKS_SHARED) {
         clocks->is_shared = true;
         return place;
     }
+    entry = &clocks->streams[place];
     if (place == clocks->count) {
         clocks->count++;
     }
     clocks->keys[place] = key;
     clocks->last = place;
-    entry->stream_id = rmm_stream_is_per_thread_default(stream)
-                           ? UINT64_MAX
-                           : (uint64_t)(uintptr_t)stream;
+    entry->stream_id = is_of_thread ? UINT64_MAX : (uint64_t)(uintptr_t)stream;
+    entry->thread = is_of_thread ? (int32_t)syscall(SYS_gettid) : 0;
     begin_at(clocks, place, is_blocking);
     return place;
 }
@@ -156,18 +201,6 @@ rmm_clocks_t *rmm__clocks_create(void)
 }
 
 /* --- clocks ------------------------------------------------------------------------------ */
-
-static void
-take_over(const rmm_clocks_t *clocks, rmm_clock_t *to, const rmm_clock_t *from)
-{
-    for (uint32_t i = 0; i < clocks->count; i++) {
-        to->at[i] = from->at[i] > to->at[i] ? from->at[i] : to->at[i];
-    }
-    if (from->at[RMM_CLOCKS_SHARED] > to->at[RMM_CLOCKS_SHARED]) {
-        to->at[RMM_CLOCKS_SHARED] = from->at[RMM_CLOCKS_SHARED];
-    }
-    to->is_unsure |= from->is_unsure;
-}
 
 /* `to` knows what the stream at `place` knows now. */
 static void take_over_stream(rmm_clocks_t *clocks, rmm_clock_t *to, uint32_t place)
@@ -242,11 +275,7 @@ void rmm__clocks_stream_ends(rmm_clocks_t *clocks, rmm_stream_t stream)
     if (place == RMM_CLOCKS_STREAMS || place == RMM_CLOCKS_LEGACY) {
         return;
     }
-    clocks->streams[place].ended = ++clocks->ends;
-    if (clocks->streams[place].is_blocking) { /* its work goes on */
-        take_over(clocks, &clocks->ended, &clocks->streams[place].clock);
-        clocks->has_ended = true;
-    }
+    end_at(clocks, place);
 }
 
 /* --- the host waits ---------------------------------------------------------------------- */

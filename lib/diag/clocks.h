@@ -15,7 +15,8 @@
  *    all.
  *  - a stream that was not seen when it was made waits for the legacy default stream.
  *  - streams that find no place share one: to each other they are ordered.
- *  - a place is used again with all that the stream before knew.
+ *  - a place is used again with all that the stream before knew. If all are taken, the default
+ *    streams of threads that have ended leave theirs.
  *  - the legacy default stream also waits for what a blocking stream had begun before it ended.
  *  - a stream that waits for an unknown event, or for what no event tells, is unsure: nothing is
  *    known to be unordered before its work. So is what waits for such a stream. The host
@@ -55,6 +56,7 @@ typedef struct rmm_clock_stream {
     uint64_t stream_id; /* as cudaStreamGetId where a block told it, else the handle */
     uint64_t host_version; /* of the host's clock when it was taken over */
     uint64_t ended;        /* the number of the end, 0: the stream lives */
+    int32_t thread;        /* whose default stream it is, as gettid(); 0: nobody's */
     uint64_t capture;      /* that it belongs to; 0: none */
     bool is_blocking;      /* it and the legacy default stream wait for each other */
 } rmm_clock_stream_t;

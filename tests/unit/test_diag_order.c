@@ -5,6 +5,8 @@
  */
 #include "harness/harness.h"
 
+#include <pthread.h>
+
 #include "unit/order_fixture.h"
 
 enum { LEGACY, A, B, C, EVENT = 0x7000 };
@@ -414,6 +416,32 @@ static void places_of_streams_that_ended_are_used_again(void **state)
     assert_false(order.clocks->is_shared);
 }
 
+static void *use_own_stream(void *unused)
+{
+    rmm_diag_block_v1_t given = block(0, A);
+
+    (void)unused;
+    given.stream = RMM_STREAM_PER_THREAD;
+    rmm__order_allocated(&order, 0, &given);
+    return NULL;
+}
+
+/* No call tells that they end. The legacy default stream waits for their work. */
+static void default_streams_of_threads_that_ended_leave_their_places(void **state)
+{
+    pthread_t thread;
+
+    (void)state;
+    make_streams();
+    for (uint32_t i = 0; i < 5 * RMM_CLOCKS_STREAMS; i++) {
+        assert_int_equal(pthread_create(&thread, NULL, use_own_stream, NULL), 0);
+        assert_int_equal(pthread_join(thread, NULL), 0);
+        assert_true(is_bad_use(0, A, &kernel));
+        assert_false(is_bad_use(0, LEGACY, &kernel));
+    }
+    assert_false(order.clocks->is_shared);
+}
+
 /* It waits for nothing, whoever had its handle or its place before. */
 static void a_new_stream_is_judged_although_an_earlier_one_was_not(void **state)
 {
@@ -475,6 +503,7 @@ int main(void)
         CASE(an_event_that_ended_is_not_known),
         CASE(more_streams_than_fit_are_one),
         CASE(places_of_streams_that_ended_are_used_again),
+        CASE(default_streams_of_threads_that_ended_leave_their_places),
         CASE(a_new_stream_is_judged_although_an_earlier_one_was_not),
         CASE(a_wait_for_the_device_makes_what_ended_known),
     };
