@@ -130,7 +130,8 @@ RMM_API bool rmm_sim_fail_struck(void);
  * The number of violations: use of a destroyed stream or event; a double free; a free of an
  * unknown address, or one that runs before its allocation; a graph that runs again before
  * its memory was freed; virtual memory that is mapped, unmapped or freed in a wrong order, or
- * used while it is not mapped or not shared. Each is printed on stderr once and counted. An
+ * used while it is not mapped or not shared; a copy or fill of device memory that is not
+ * within one allocation when it runs. Each is printed on stderr once and counted. An
  * invalid call also returns an error; queued work cannot. A process that exits with
  * violations prints their number on stderr. In a forked child this count includes the
  * parent's violations before the fork; the printed number does not.

@@ -467,6 +467,8 @@ typedef struct sim_block {
 bool rmm__sim_memory_find_locked(const void *ptr, sim_block_t *out);
 /* An address of a device, allocated or not. */
 bool rmm__sim_memory_is_device_locked(const void *ptr);
+/* May a copy or fill use this? A violation if not; true outside of plain device memory. */
+bool rmm__sim_memory_allows_locked(const void *ptr, size_t bytes);
 
 int rmm__sim_mem_alloc(void **ptr_out, size_t bytes);
 int rmm__sim_mem_free(void *ptr);

@@ -294,6 +294,23 @@ bool rmm__sim_memory_find_locked(const void *ptr, sim_block_t *out)
     return true;
 }
 
+bool rmm__sim_memory_allows_locked(const void *ptr, size_t bytes)
+{
+    int device = device_of_locked(ptr);
+    sim_block_t block;
+
+    RMM_ASSERT_LOCKED(&rmm__sim_lock);
+    if (device < 0 ||
+        (rmm__sim_memory_find_locked(ptr, &block) &&
+         bytes <= (uint64_t)(block.begin + block.bytes - (const char *)ptr))) {
+        return true;
+    }
+    rmm__sim_violation_locked(
+        "a copy or fill of %zu bytes at %p: not within one allocation of device %d",
+        bytes, ptr, device);
+    return false;
+}
+
 /* False if no allocation begins there. */
 static bool give_locked(int device, char *ptr)
 {

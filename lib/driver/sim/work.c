@@ -169,15 +169,21 @@ void rmm__sim_task_release_locked(sim_task_t *task)
     }
 }
 
-/* False, and a violation, where a real GPU would end the program's context. */
+static bool may_use(const void *ptr, size_t bytes, int device)
+{
+    return rmm__sim_virtual_allows_locked(ptr, bytes, device) &&
+           rmm__sim_memory_allows_locked(ptr, bytes);
+}
+
+/* False, and a violation, where a real GPU would refuse it or end the program's context. */
 static bool task_may_run(const sim_task_t *task, int device)
 {
     switch (task->kind) {
     case SIM_TASK_COPY:
-        return rmm__sim_virtual_allows_locked(task->src, task->bytes, device) &&
-               rmm__sim_virtual_allows_locked(task->dst, task->bytes, device);
+        return may_use(task->src, task->bytes, device) &&
+               may_use(task->dst, task->bytes, device);
     case SIM_TASK_SET:
-        return rmm__sim_virtual_allows_locked(task->dst, task->bytes, device);
+        return may_use(task->dst, task->bytes, device);
     case SIM_TASK_KERNEL:
     case SIM_TASK_CALL:
         break;

@@ -191,6 +191,37 @@ TEST_CASE(frees_only_behind_all_work_of_the_device)
     }
 }
 
+/* A real GPU refuses such a copy at the call, or ends the context when a graph runs it. */
+TEST_CASE(catches_a_copy_or_fill_beyond_what_is_allocated)
+{
+    uint64_t before = rmm_sim_violations();
+    rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
+    char *ptr = alloc(4096);
+    char seen[513] = "before";
+    rmm_sim_graph_t graph;
+
+    assert_cuda(rmm_sim_memset_async(ptr, 1, 4096, stream));
+    assert_cuda(rmm_sim_memcpy_async(seen, ptr + 4096 - 512, 512, stream));
+    assert_cuda(rmm_sim_stream_synchronize(stream));
+    assert_int_equal(rmm_sim_violations(), before);
+    assert_int_equal(seen[511], 1);
+    assert_cuda(rmm_sim_memcpy_async(seen, ptr + 4096 - 512, 513, stream));
+    assert_cuda(rmm_sim_stream_synchronize(stream));
+    assert_int_equal(rmm_sim_violations(), before + 1);
+    assert_non_null(strstr(rmm_sim_last_violation(), "not within one allocation"));
+    assert_cuda(rmm_sim_begin_capture(stream, 0));
+    assert_cuda(rmm_sim_memset_async(ptr, 2, 1, stream));
+    assert_cuda(rmm_sim_end_capture(stream, &graph));
+    release(ptr);
+    assert_cuda(rmm_sim_graph_launch(graph, stream));
+    assert_cuda(rmm_sim_memset_async(ptr, 2, 1, stream));
+    assert_cuda(rmm_sim_stream_synchronize(stream));
+    assert_int_equal(rmm_sim_violations(), before + 3);
+    assert_filled(ptr, 4096, RMM_SIM_POISON_FREE);
+    assert_cuda(rmm_sim_graph_destroy(graph));
+    assert_cuda(sim_driver()->stream_destroy(stream));
+}
+
 TEST_CASE(refuses_frees_that_cannot_be_right)
 {
     uint64_t before = rmm_sim_violations();
