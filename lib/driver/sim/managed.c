@@ -24,10 +24,13 @@ static sim_note_t *preferred;
 
 int rmm__sim_managed_alloc(void **ptr_out, size_t bytes)
 {
-    return rmm__sim_attribute(RMM_ATTRIBUTE_MANAGED_MEMORY) != 0 &&
-                   rmm__sim_attribute(SIM_MANAGED_ALLOC) != 0
+    if (rmm__sim_attribute(RMM_ATTRIBUTE_MANAGED_MEMORY) == 0 ||
+        rmm__sim_attribute(SIM_MANAGED_ALLOC) == 0) {
+        return RMM_DRIVER_NOT_SUPPORTED;
+    }
+    return bytes != 0 /* unlike cudaMalloc */
                ? rmm__sim_memory_take("managed_alloc", ptr_out, bytes, SIM_USE_MANAGED)
-               : RMM_DRIVER_NOT_SUPPORTED;
+               : RMM_DRIVER_INVALID_VALUE;
 }
 
 /* ---- notes ---- */

@@ -88,6 +88,14 @@ TEST_CASE(refuses_to_move_what_cannot_move)
     release(ptr);
 }
 
+TEST_CASE(refuses_an_allocation_of_no_bytes)
+{
+    void *ptr = &ptr;
+
+    assert_int_equal(sim_driver()->managed_alloc(&ptr, 0), RMM_DRIVER_INVALID_VALUE);
+    assert_ptr_equal(ptr, &ptr);
+}
+
 TEST_CASE(a_prefetch_ruins_the_capture_of_its_stream)
 {
     rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
