@@ -56,13 +56,16 @@ static int segment_create(sim_mempool_t *pool, uint64_t bytes)
     return RMM_DRIVER_OK;
 }
 
-/* Give back empty segments while more than so much is reserved. */
-static void shrink(sim_mempool_t *pool, uint64_t keep_bytes, bool seen_only)
+/* Give back empty segments while more than `above_bytes` are reserved, so that at least
+ * `least_bytes` stay. */
+static void
+shrink(sim_mempool_t *pool, uint64_t above_bytes, uint64_t least_bytes, bool seen_only)
 {
     for (sim_segment_t **link = &pool->segments; *link != NULL;) {
         sim_segment_t *segment = *link;
 
-        if (segment->used_bytes != 0 || pool->reserved_bytes <= keep_bytes ||
+        if (segment->used_bytes != 0 || pool->reserved_bytes <= above_bytes ||
+            pool->reserved_bytes - segment->bytes < least_bytes ||
             (seen_only && segment->has_unseen)) {
             link = &segment->next;
             continue;
@@ -79,7 +82,7 @@ static void shrink_all(int device)
 {
     for (sim_mempool_t *pool = pools; pool != NULL; pool = pool->next) {
         if (pool->device == device) {
-            shrink(pool, 0, false);
+            shrink(pool, 0, 0, false);
         }
     }
 }
@@ -101,7 +104,7 @@ void rmm__sim_mempool_settle_locked(int device)
     for (sim_mempool_t *pool = pools; pool != NULL; pool = pool->next) {
         if (pool->device == device) {
             see(pool);
-            shrink(pool, pool->threshold, true);
+            shrink(pool, pool->threshold, 0, true);
         }
     }
 }
@@ -167,7 +170,7 @@ static void pool_free_if_unused(sim_mempool_t *pool)
     if (pool->entry != NULL) {
         return;
     }
-    shrink(pool, 0, false);
+    shrink(pool, 0, 0, false);
     if (pool->segments != NULL) {
         return;
     }
@@ -323,7 +326,7 @@ int rmm__sim_mempool_trim(rmm_driver_mempool_t handle, size_t keep_bytes)
     }
     error = rmm__sim_capture_forbids_locked();
     if (error == RMM_DRIVER_OK) {
-        shrink(pool, keep_bytes, true);
+        shrink(pool, keep_bytes, keep_bytes, true);
     }
     rmm__sim_leave();
     return error;

@@ -272,7 +272,10 @@ TEST_CASE(trims_nothing_that_is_in_use)
     assert_cuda(rmm_sim_memset_async(one, 'k', BLOCK, NULL));
     free_on(two, NULL);
     assert_cuda(rmm_sim_device_synchronize());
-    assert_cuda(sim_driver()->mempool_trim(pool, 40 * MIB));
+    assert_cuda(sim_driver()->mempool_trim(pool, 32 * MIB + 1));
+    assert_int_equal(
+        figures_of(pool).reserved_bytes, 64 * MIB); /* so many stay at least */
+    assert_cuda(sim_driver()->mempool_trim(pool, 32 * MIB));
     assert_int_equal(figures_of(pool).reserved_bytes, 32 * MIB);
     assert_cuda(sim_driver()->mempool_trim(pool, 0));
     assert_int_equal(figures_of(pool).reserved_bytes, 32 * MIB);
