@@ -131,10 +131,10 @@ RMM_API bool rmm_sim_fail_struck(void);
  * unknown address, or one that runs before its allocation; a graph that runs again before
  * its memory was freed; virtual memory that is mapped, unmapped or freed in a wrong order, or
  * used while it is not mapped or not shared; a copy or fill of device memory that is not
- * within one allocation when it runs. Each is printed on stderr once and counted. An
- * invalid call also returns an error; queued work cannot. A process that exits with
- * violations prints their number on stderr. In a forked child this count includes the
- * parent's violations before the fork; the printed number does not.
+ * within one allocation when it runs, or of a memory pool's block when cudaFree() frees it.
+ * Each is printed on stderr once and counted. An invalid call also returns an error; queued
+ * work cannot. A process that exits with violations prints their number on stderr. In a forked
+ * child this count includes the parent's violations before the fork; the printed number does not.
  */
 RMM_API uint64_t rmm_sim_violations(void);
 /** The text of the last violation, "" before the first; valid until the next. */

@@ -366,12 +366,23 @@ int rmm__sim_mempool_free(void *ptr, rmm_stream_t handle)
     return error;
 }
 
-/* mem_free() of such memory: the device's work has run. */
-int rmm__sim_async_free_now_locked(void *ptr)
+/* mem_free() of such memory, which waits for nothing: only an allocation that has not run does. */
+int rmm__sim_async_free_now_locked(void *ptr, int device)
 {
     sim_async_block_t *block = table_find(ptr);
 
     RMM_ASSERT_LOCKED(&rmm__sim_lock);
+    if (block != NULL &&
+        rmm__sim_queue_uses_locked(block->piece.begin, block->piece.bytes)) {
+        rmm__sim_violation_locked(
+            "mem_free: a queued copy or fill uses %p, which is memory of a pool: wait "
+            "for it first",
+            ptr);
+    }
+    if (block != NULL && !block->has_run) {
+        rmm__sim_finish_device_locked(device);
+        block = table_find(ptr);
+    }
     if (block == NULL) {
         return refuse_free("mem_free", ptr);
     }

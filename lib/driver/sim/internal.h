@@ -505,7 +505,7 @@ int rmm__sim_mempool_alloc(
     rmm_driver_mempool_t pool, void **ptr_out, size_t bytes, rmm_stream_t stream);
 int rmm__sim_mempool_free(void *ptr, rmm_stream_t stream);
 /* Behind all work of the device, whose memory this is. */
-int rmm__sim_async_free_now_locked(void *ptr);
+int rmm__sim_async_free_now_locked(void *ptr, int device);
 
 /* ---- virtual.c ---- */
 

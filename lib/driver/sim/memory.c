@@ -343,7 +343,9 @@ static bool is_pooled(const void *ptr)
             block.use == SIM_USE_GRAPH);
 }
 
-static int free_locked(char *ptr)
+/* As cudaFree: it waits for the device before the poison, which work that uses the block must not
+ * see. Not for memory of a pool. */
+static int free_locked(char *ptr, bool *has_waited)
 {
     int device = device_of_locked(ptr);
 
@@ -352,11 +354,11 @@ static int free_locked(char *ptr)
             "mem_free: %p is not an address of any device", (void *)ptr);
         return RMM_DRIVER_INVALID_VALUE;
     }
-    /* as cudaFree; before the poison, which work that uses the block must not see */
-    rmm__sim_finish_device_locked(device);
     if (is_pooled(ptr)) {
-        return rmm__sim_async_free_now_locked(ptr);
+        return rmm__sim_async_free_now_locked(ptr, device);
     }
+    *has_waited = true;
+    rmm__sim_finish_device_locked(device);
     if (!give_locked(device, ptr)) {
         rmm__sim_violation_locked(
             "mem_free: no allocation begins at %p of device %d: freed twice?",
@@ -369,12 +371,13 @@ static int free_locked(char *ptr)
 int rmm__sim_mem_free(void *ptr)
 {
     int error = rmm__sim_enter_unsafe("mem_free");
+    bool has_waited = false;
 
     if (error == RMM_DRIVER_OK) {
-        error = ptr != NULL ? free_locked(ptr) : RMM_DRIVER_OK;
+        error = ptr != NULL ? free_locked(ptr, &has_waited) : RMM_DRIVER_OK;
         rmm__sim_leave();
     }
-    if (error == RMM_DRIVER_OK && ptr != NULL) { /* it has waited for the device */
+    if (error == RMM_DRIVER_OK && has_waited) {
         rmm__sim_tell(&(sim_observation_t){
             .kind = RMM_DIAG_DEVICE_SYNC, .device = rmm__sim_thread.device});
     }

@@ -364,9 +364,11 @@ TEST_CASE(mem_free_takes_blocks_of_a_pool_too)
         char *block;
 
         rmm_sim_reseed(seed);
+        assert_cuda(sim_driver()->mem_free(alloc_from(pool, BLOCK, stream)));
         block = alloc_from(pool, BLOCK, stream);
         assert_cuda(rmm_sim_memset_async(block, 'm', BLOCK, stream));
         assert_cuda(rmm_sim_memcpy_async(seen, block, BLOCK, stream));
+        assert_cuda(sim_driver()->stream_synchronize(stream));
         assert_cuda(sim_driver()->mem_free(block));
         assert_true(is_all(seen, 'm'));
         assert_true(is_all(block, RMM_SIM_POISON_FREE));
@@ -376,6 +378,36 @@ TEST_CASE(mem_free_takes_blocks_of_a_pool_too)
         assert_cuda(sim_driver()->stream_destroy(stream));
     }
     assert_int_equal(rmm_sim_violations(), before);
+    end_pool(pool);
+}
+
+/* cudaFree "will not perform any implicit synchronization" for it: a program that needs one is
+ * caught, unless its work has run by chance. */
+TEST_CASE(mem_free_of_a_pools_block_does_not_wait)
+{
+    rmm_driver_mempool_t pool = make_pool(KEEP_ALL);
+    int caught = 0, late = 0;
+
+    for (uint64_t seed = 0; seed < 50; seed++) {
+        rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
+        uint64_t before = rmm_sim_violations();
+        char *block = alloc_from(pool, BLOCK, stream);
+        static char seen[BLOCK];
+
+        assert_cuda(sim_driver()->stream_synchronize(stream));
+        rmm_sim_reseed(seed);
+        memset(seen, 'b', BLOCK);
+        assert_cuda(rmm_sim_memset_async(seen, 's', BLOCK, NULL));
+        assert_cuda(rmm_sim_memset_async(block, 'm', BLOCK, stream));
+        assert_cuda(sim_driver()->mem_free(block));
+        caught += rmm_sim_violations() == before + 1;
+        late += is_all(seen, 'b');
+        assert_cuda(rmm_sim_device_synchronize());
+        assert_cuda(sim_driver()->stream_destroy(stream));
+    }
+    assert_true(caught > 10 && caught < 50);
+    assert_true(late > 10);
+    assert_non_null(strstr(rmm_sim_last_violation(), "a queued copy or fill uses"));
     end_pool(pool);
 }
 
