@@ -29,8 +29,9 @@
 #define DEVICES 32 /* as many as there are locations; others have no resources */
 
 typedef struct kept {
-    void *block;    /* NULL: the device had none, or gave none back */
-    uint32_t users; /* keepers that have not dropped it */
+    void *block; /* NULL: the device had none, or gave none back */
+    int32_t
+        users; /* keepers that have not dropped it; -1: a drop came before its keep */
 } kept_t;
 
 static rmm_mutex_t kept_lock = RMM_MUTEX_INITIALIZER;
@@ -64,8 +65,7 @@ void rmm__driver_barrier_keep(const rmm_driver_t *driver, int device)
     bool entered = rmm__driver_scope_enter(&scope, driver, device) == RMM_OK;
 
     rmm__mutex_lock(&kept_lock);
-    of_device->users++;
-    if (entered) {
+    if (++of_device->users > 0 && entered) {
         take_block_locked(driver, of_device);
     }
     rmm__mutex_unlock(&kept_lock);
@@ -79,7 +79,7 @@ void rmm__driver_barrier_keep(const rmm_driver_t *driver, int device)
 static void keep_leftover(const rmm_driver_t *driver, kept_t *of_device, void *block)
 {
     rmm__mutex_lock(&kept_lock);
-    if ((of_device->block != NULL || of_device->users == 0) &&
+    if ((of_device->block != NULL || of_device->users <= 0) &&
         driver->mem_free(block) == RMM_DRIVER_OK) {
         block = NULL;
     }

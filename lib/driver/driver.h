@@ -324,7 +324,8 @@ bool rmm__driver_others_idle(const rmm_driver_t *driver, int device, bool waits)
 
 /*
  * The barrier needs one free block of the device, or its fallback ruins captures. Between
- * keep and drop, which count, one is kept for it, if the device has one.
+ * keep and drop, which count, one is kept for it, if the device has one. When one thread
+ * keeps and another drops, the drop may come first.
  */
 void rmm__driver_barrier_keep(const rmm_driver_t *driver, int device);
 void rmm__driver_barrier_drop(const rmm_driver_t *driver, int device);

@@ -108,6 +108,18 @@ static void a_kept_block_stays_for_its_last_user(void **state)
     assert_int_equal(rmm_sim_allocated_bytes(0), 0);
 }
 
+/* As when one thread lets an engine grow, which keeps, while another one trims it, which drops. */
+static void a_drop_that_comes_before_its_keep_leaves_no_block(void **state)
+{
+    rmm__driver_barrier_drop(&counting, 0);
+    rmm__driver_barrier_keep(&counting, 0);
+    assert_int_equal(rmm_sim_allocated_bytes(0), 0);
+    rmm__driver_barrier_keep(&counting, 0);
+    assert_true(rmm_sim_allocated_bytes(0) != 0);
+    rmm__driver_barrier_drop(&counting, 0);
+    assert_int_equal(rmm_sim_allocated_bytes(0), 0);
+}
+
 /* The block that could not be freed is freed at once, or kept where none is. */
 static void a_failed_barrier_loses_no_block(void **state)
 {
@@ -236,6 +248,7 @@ int main(void)
         CASE(a_kept_block_serves_a_full_device_again_and_again),
         CASE(synchronises_a_full_device_without_a_kept_block),
         CASE(a_kept_block_stays_for_its_last_user),
+        CASE(a_drop_that_comes_before_its_keep_leaves_no_block),
         CASE(a_failed_barrier_loses_no_block),
         CASE(a_kept_block_that_cannot_be_freed_stays),
         CASE(a_kept_block_goes_though_its_device_cannot_be_entered),
