@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # The GPUs and the ten largest processes, again and again: dashboard.sh [MOUNT [SECONDS]]
 rmm=${1:-/rmm}
-while :; do
+while [ -e "$rmm/version" ]; do
     printf '\033[H\033[J%-8s %12s %12s %12s %6s\n' GPU CURRENT_MIB PEAK_MIB RESERVED_MIB FRAG
     for gpu in "$rmm"/gpu*; do
+        [ -d "$gpu" ] || continue # no program has used a GPU
         read -r current <"$gpu/current_bytes" && read -r peak <"$gpu/peak_bytes" &&
             read -r reserved <"$gpu/reserved_bytes" && read -r fragmentation <"$gpu/fragmentation" &&
             printf '%-8s %12d %12d %12d %6s\n' "${gpu##*/}" \
@@ -16,3 +17,5 @@ while :; do
     done
     sleep "${2:-1}"
 done
+echo "dashboard.sh: $rmm shows no GPU memory: mount it with rmmfs $rmm" >&2
+exit 1

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # examples/dashboard.sh runs in busybox's shell with nothing but busybox's tools, and shows what
-# the files say.
+# the files say. Without rmmfs it ends and says so.
 # shellcheck source=tests/fuse/common.sh
 . "$(dirname "$0")/common.sh"
 busybox=$(command -v busybox) || skip "no busybox"
@@ -39,3 +39,7 @@ ${program_pid[large]} $uid 2097152000 3145728000 rmmfs_program
 ${program_pid[small]} $uid 5242880 0 rmmfs_program
 END
 stop_daemon
+status=0
+PATH=$work/bin "$busybox" sh "$script" "$mnt" 2>"$work/errors" || status=$?
+[ "$status $(cat "$work/errors")" = "1 dashboard.sh: $mnt shows no GPU memory: mount it with rmmfs $mnt" ] ||
+    fail "without rmmfs: $status, $(cat "$work/errors")"
