@@ -279,6 +279,11 @@ static void a_pool_keeps_to_its_threshold(void **state)
     assert_cuda(driver->mempool_free(alloc_from(pool, 100 * MIB, stream), stream));
     assert_cuda(driver->stream_synchronize(stream));
     assert_true(figures_of(pool).reserved_bytes >= 100 * MIB);
+    assert_cuda(driver->mempool_trim(pool, 50 * MIB));
+    print_message(
+        "fact: a trim to 50 MiB leaves %llu\n",
+        (unsigned long long)figures_of(pool).reserved_bytes);
+    assert_true(figures_of(pool).reserved_bytes >= 50 * MIB);
     assert_cuda(driver->mempool_trim(pool, 0));
     assert_int_equal(figures_of(pool).reserved_bytes, 0);
     assert_cuda(driver->mempool_destroy(pool));
