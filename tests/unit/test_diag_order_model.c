@@ -23,8 +23,7 @@ enum {
     STEPS = 240,        /* fewer than bits of a set: a step adds some operations */
     WORDS = 4,
     ROUNDS = 4000,
-    EVENT = 0x7000,
-    OTHER = 0x9000 /* event of which nothing is asked */
+    EVENT = 0x7000
 };
 
 /* Of operations, which are numbers. */
@@ -357,16 +356,10 @@ static void end_event(uint32_t event)
     model.events[event].is_recorded = false;
 }
 
-/* Another event takes its place. */
+/* Another event takes its place: to the engine that is as its end, to the program it is not. */
 static void forget_event(uint32_t event)
 {
-    for (int set = 0; set < RMM_CLOCKS_EVENT_SETS; set++) {
-        for (int way = 0; way < RMM_CLOCKS_EVENT_WAYS; way++) {
-            rmm_clock_event_t *kept = &order.clocks->events[set][way];
-
-            kept->handle = kept->handle == EVENT + event * 16 ? OTHER : kept->handle;
-        }
-    }
+    rmm__clocks_event_ends(order.clocks, EVENT + event * 16);
 }
 
 /* --- blocks ------------------------------------------------------------------------ */
