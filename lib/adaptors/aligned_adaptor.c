@@ -59,10 +59,18 @@ static uint64_t upstream_bytes(uint64_t bytes, uint64_t alignment)
     return rmm__align_up(bytes, alignment) + alignment - RMM_ALIGN_DEFAULT;
 }
 
-/* Upstream's addresses are multiples of 256: the alignment's exponent fits below. */
-static void *pack(void *original, uint64_t alignment)
+/* Upstream's addresses are multiples of 256: the alignment's exponent fits below, and whether a
+ * user requested the block. */
+#define OF_USER 128u
+
+static void *pack(void *original, uint64_t alignment, bool is_of_user)
 {
-    return (char *)original + __builtin_ctzll(alignment);
+    return (char *)original + __builtin_ctzll(alignment) + (is_of_user ? OF_USER : 0);
+}
+
+static bool is_of_user(const rmm_pointer_map_entry_t *block)
+{
+    return ((uintptr_t)block->owner & OF_USER) != 0;
 }
 
 static void *original_of(const rmm_pointer_map_entry_t *block)
@@ -73,7 +81,7 @@ static void *original_of(const rmm_pointer_map_entry_t *block)
 static rmm_request_t
 upstream_request(const rmm_pointer_map_entry_t *block, rmm_stream_t stream)
 {
-    uint64_t alignment = UINT64_C(1) << (uintptr_t)block->owner % RMM_ALIGN_DEFAULT;
+    uint64_t alignment = UINT64_C(1) << (uintptr_t)block->owner % OF_USER;
 
     return (rmm_request_t){
         .bytes = (size_t)upstream_bytes(block->bytes, alignment),
@@ -106,7 +114,7 @@ static bool reserve_block(aligned_t *self)
 /* A block that is in the map was freed at upstream, which gave it out again. */
 RMM_COLD static void forget_stale(aligned_t *self, const rmm_pointer_map_entry_t *stale)
 {
-    const rmm_request_t request = {.bytes = stale->bytes, .user = true};
+    const rmm_request_t request = {.bytes = stale->bytes, .user = is_of_user(stale)};
 
     rmm__request_settle(&self->adaptor.base, &request, 0);
     rmm__adaptor_count_free(&self->adaptor, stale->bytes, 1);
@@ -156,7 +164,7 @@ take_larger(aligned_t *self, const rmm_request_t *request, void **ptr_out)
         settle_block(self, NULL);
         return status;
     }
-    block.owner = pack(original, alignment);
+    block.owner = pack(original, alignment, request->user);
     block.ptr = (char *)original + (-(uintptr_t)original & (alignment - 1));
     settle_block(self, &block);
     rmm__request_enter(&self->adaptor.base, request, 0);
@@ -204,11 +212,12 @@ aligned_dealloc_op(rmm_resource_t *mr, void *ptr, const rmm_request_t *request)
 {
     aligned_t *self = from_base(mr);
     rmm_pointer_map_entry_t block;
-    rmm_request_t larger;
+    rmm_request_t larger, counted = *request;
 
     switch (judge(self, ptr, request->bytes, &block)) {
     case VERDICT_OURS:
-        rmm__request_settle(mr, request, 0);
+        counted.user = is_of_user(&block); /* whoever frees it */
+        rmm__request_settle(mr, &counted, 0);
         rmm__adaptor_count_free(&self->adaptor, request->bytes, 1);
         larger = upstream_request(&block, request->stream);
         rmm__resource_dealloc(mr->upstream, original_of(&block), &larger);

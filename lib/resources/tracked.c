@@ -116,6 +116,11 @@ static bool is_held_here(const rmm_pointer_map_entry_t *block)
     return ((uintptr_t)block->owner & HELD_HERE) != 0;
 }
 
+static bool is_of_user(const rmm_pointer_map_entry_t *block)
+{
+    return ((uintptr_t)block->owner & OF_USER) != 0;
+}
+
 static void hold(rmm_tracked_t *self, const rmm_pointer_map_entry_t *block)
 {
     rmm_accounting_t *accounting = &self->base.accounting;
@@ -142,8 +147,7 @@ static void unhold(rmm_tracked_t *self, const rmm_pointer_map_entry_t *block)
 RMM_COLD static void
 forget_stale(rmm_tracked_t *self, const rmm_pointer_map_entry_t *stale)
 {
-    const rmm_request_t request = {
-        .bytes = stale->bytes, .user = ((uintptr_t)stale->owner & OF_USER) != 0};
+    const rmm_request_t request = {.bytes = stale->bytes, .user = is_of_user(stale)};
 
     rmm__request_settle(&self->base, &request, 0);
     rmm__accounting_free_shared(&self->base.accounting, stale->bytes);
@@ -237,6 +241,7 @@ static void give_back(
 void rmm__tracked_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *request)
 {
     rmm_tracked_t *self = rmm__tracked_from_base(mr);
+    rmm_request_t counted = *request;
     rmm_pointer_map_entry_t block;
     const char *refusal;
 
@@ -246,8 +251,10 @@ void rmm__tracked_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *re
             rmm__resource_refuse_free(mr, ptr, request, refusal);
             return;
         }
+        /* a program's function may free what a user allocated, and a user what it allocated */
+        counted.user = is_of_user(&block);
     }
-    rmm__request_settle(mr, request, 0);
+    rmm__request_settle(mr, &counted, 0);
     rmm__accounting_free_shared(&mr->accounting, request->bytes);
     if (ptr != NULL) {
         give_back(self, &block, request);

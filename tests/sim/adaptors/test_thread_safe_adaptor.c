@@ -194,4 +194,5 @@ TEST_CASE(refuses_reentrant_allocations_and_defers_frees)
     rmm_resource_release(returning.mr);
     rmm_resource_release(returning.program.inner);
     assert_int_equal(rmm_sim_allocated_bytes(0), 0);
+    assert_int_equal(location_bytes(), 0);
 }

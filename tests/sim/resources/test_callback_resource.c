@@ -131,6 +131,64 @@ static void driver_dealloc(void *ptr, size_t bytes, rmm_stream_t stream, void *p
     assert_cuda(sim_driver()->mem_free(ptr));
 }
 
+/* A program's function that frees a block of a user, and keeps one for later. */
+typedef struct cache {
+    rmm_resource_t *source;
+    void *of_user, *kept;
+} cache_t;
+
+static rmm_status_t
+cache_alloc(size_t bytes, rmm_stream_t stream, void *payload, void **ptr_out)
+{
+    cache_t *cache = payload;
+
+    rmm_resource_dealloc(cache->source, cache->of_user, 1000, 0, stream);
+    return rmm_resource_alloc(cache->source, 3000, 0, stream, &cache->kept) == RMM_OK
+               ? rmm_resource_alloc(cache->source, bytes, 0, stream, ptr_out)
+               : RMM_ERR_BAD_ALLOC;
+}
+
+static void cache_dealloc(void *ptr, size_t bytes, rmm_stream_t stream, void *payload)
+{
+    cache_t *cache = payload;
+
+    rmm_resource_dealloc(cache->source, ptr, bytes, 0, stream);
+}
+
+static void count_as_allocated(rmm_resource_t *source)
+{
+    rmm_callback_options_t options = RMM_CALLBACK_OPTIONS_INIT;
+    const uint64_t before = location_bytes(0);
+    cache_t cache = {.source = source, .of_user = take(source, 1000, NULL)};
+    rmm_resource_t *mr;
+    void *ptr;
+
+    options.alloc = cache_alloc;
+    options.dealloc = cache_dealloc;
+    options.payload = &cache;
+    assert_ok(rmm_callback_resource_create(&options, &mr));
+    ptr = take(mr, 500, NULL);
+    assert_int_equal(location_bytes(0) - before, 500);
+    give(source, cache.kept, 3000, NULL);
+    assert_int_equal(location_bytes(0) - before, 500);
+    give(mr, ptr, 500, NULL);
+    assert_int_equal(location_bytes(0) - before, 0);
+    rmm_resource_release(mr);
+    rmm_resource_release(source);
+}
+
+TEST_CASE(counts_a_block_for_whom_it_was_allocated_whoever_frees_it)
+{
+    rmm_aligned_options_t options = RMM_ALIGNED_OPTIONS_INIT;
+    rmm_resource_t *cuda = make_cuda();
+    rmm_resource_t *aligned;
+
+    options.alignment_bytes = 4096;
+    assert_ok(rmm_aligned_adaptor_create(cuda, &options, &aligned));
+    count_as_allocated(cuda);
+    count_as_allocated(aligned);
+}
+
 TEST_CASE(counts_what_it_holds_of_the_device_once)
 {
     rmm_callback_options_t options = RMM_CALLBACK_OPTIONS_INIT;
