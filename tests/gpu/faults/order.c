@@ -255,6 +255,43 @@ static void use_in_other_thread(scene_t *scene, const fault_t *fault, bool is_fa
     drop_at_last(scene, handover.block, scene->a);
 }
 
+static void *work_in_thread(void *argument)
+{
+    const scene_t *scene = argument;
+    void *block = scene_take(scene, BYTES, RMM_STREAM_PER_THREAD);
+
+    use(GPU_KERNEL_fill, block, RMM_STREAM_PER_THREAD);
+    drop(scene, block, RMM_STREAM_PER_THREAD);
+    return NULL;
+}
+
+/* The default streams of threads that have ended must not stand in the way of new streams. */
+static void use_after_many_threads(scene_t *scene, const fault_t *fault, bool is_faulty)
+{
+    rmm_stream_t first = NULL, later = NULL;
+    pthread_t thread;
+    void *block = NULL;
+
+    (void)fault;
+    for (int i = 0; i < 100; i++) {
+        if (pthread_create(&thread, NULL, work_in_thread, scene) == 0) {
+            pthread_join(thread, NULL);
+        }
+    }
+    if (rmm_stream_create(RMM_STREAM_NON_BLOCKING, &first) != RMM_OK ||
+        rmm_stream_create(RMM_STREAM_NON_BLOCKING, &later) != RMM_OK) {
+        return;
+    }
+    block = take(scene, first);
+    if (!is_faulty) {
+        order_streams(first, later);
+    }
+    use(GPU_KERNEL_reduce, block, later);
+    drop_at_last(scene, block, first);
+    (void)rmm_stream_destroy(first);
+    (void)rmm_stream_destroy(later);
+}
+
 /* --- two uses ------------------------------------------------------------------------ */
 
 static void fill_beside_kernel(scene_t *scene, const fault_t *fault, bool is_faulty)
@@ -474,6 +511,10 @@ static const fault_t faults[] = {
     {.name = "thread_begins",
      .resource = POOL,
      .plant = use_in_other_thread,
+     EARLY_USE("reduce")},
+    {.name = "after_many_threads",
+     .resource = POOL,
+     .plant = use_after_many_threads,
      EARLY_USE("reduce")},
     {.name = "fill_beside_kernel",
      .resource = POOL,
