@@ -103,7 +103,7 @@ one_line 1 "json is too long" "$RMM_TOP" --json --mount "$work/forged"
 
 # Live, without the daemon: a GPU that the program uses later.
 screen -u new-session -d -x 100 -y 24 "LC_ALL=C.UTF-8 TERM=screen \
-    '$RMM_TOP' --interval 0.1; echo ended with \$?; exec sleep 600"
+    '$RMM_TOP' --interval 0.1; printf '\r\nended with %d' \$?; exec sleep 600"
 wait_shown "${program_pid[a]} .* 4.9K "
 gpu a 1
 tell a alloc 1 700
@@ -118,7 +118,7 @@ live() { # OPTION...
     server=$((server + 1))
     screen -u new-session -d -x 100 -y 24 "RMM_RUNTIME_DIR=/proc/none LC_ALL=C.UTF-8 TERM=screen \
         LSAN_OPTIONS=detect_leaks=0 \
-        '$RMM_TOP' --mount '$mnt' --interval 0.1 $* 2>'$work/errors'; echo ended with \$?; exec sleep 600"
+        '$RMM_TOP' --mount '$mnt' --interval 0.1 $* 2>'$work/errors'; printf '\r\nended with %d' \$?; exec sleep 600"
 }
 
 # Live: killed, started again.

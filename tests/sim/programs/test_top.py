@@ -462,7 +462,8 @@ class Live(Programs):
         self.errors = os.path.join(self.folder, "errors")
         self.tmux("new-session", "-d", "-x", str(width), "-y", str(height),
                   f"{become}'{TOP}' --interval 0.1 {' '.join(options)} 2>'{self.errors}'; "
-                  "echo ended with $?; exec sleep 600")
+                  # a killed rmm-top leaves the terminal raw: a new line begins in any column
+                  "printf '\\r\\nended with %d' $?; exec sleep 600")
         self.addCleanup(self.close, self.socket)
 
     def close(self, socket):
