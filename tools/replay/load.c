@@ -124,7 +124,7 @@ bool load_log(const char *path, bool strict, plan_t *plan, load_counts_t *counts
     }
     show_held(&loading);
     if (plan->op_count == 0) {
-        tool_error("%s: the log has no operation to replay", path);
+        tool_error("%s: the log has no operation", path);
         return false;
     }
     if (counts->skipped_rows > 1) { /* one was told by its own line */

@@ -658,15 +658,12 @@ TEST_CASE(says_in_one_line_why_a_log_cannot_be_read)
     assert_error_line("''", 1, "cannot read \"\": No such file or directory");
 
     write_file("empty.csv", "", 0);
-    snprintf(
-        line, sizeof line, "%s: the log has no operation to replay", path("empty.csv"));
+    snprintf(line, sizeof line, "%s: the log has no operation", path("empty.csv"));
     assert_error_line(path("empty.csv"), 1, line);
 
     const char header[] = "Thread,Time,Action,Pointer,Size,Stream\n";
     write_file("header.csv", header, sizeof header - 1);
-    snprintf(
-        line, sizeof line, "%s: the log has no operation to replay",
-        path("header.csv"));
+    snprintf(line, sizeof line, "%s: the log has no operation", path("header.csv"));
     assert_error_line(path("header.csv"), 1, line);
 }
 

@@ -487,6 +487,12 @@ class Logs(Case):
         self.assertTrue(os.path.islink(self.trace))
         check_trace(self, target)
 
+    def test_a_snapshot_of_pytorch_is_a_log_too(self):
+        result = self.show(os.path.join(DATA, "torch", "snapshot.json"))
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        slices = check_trace(self, self.trace)["b"]
+        self.assertEqual([event["args"]["bytes"] for event in slices], [1024, 4096])
+
     def test_wrong_usage_is_one_line(self):
         for arguments in ([], ["a", "b"], ["a"], ["--trace", "", "a"], ["--other", "a"]):
             result = self.call(TIMELINE, *arguments)
