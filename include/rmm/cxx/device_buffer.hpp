@@ -5,9 +5,9 @@
  * A buffer of untyped device memory that frees itself, in stream order.
  *
  * Lifetime, stream order, host memory, devices: as rmm/device_buffer.h. The buffer keeps a
- * reference of its resource; an empty `resource` argument is the current device's. A copy
- * names its stream, so there is no copy constructor of one argument. A moved-from buffer is
- * empty and has no resource.
+ * reference of its resource, but not its stream: stream() must exist when the buffer ends. An
+ * empty `resource` argument is the current device's. A copy names its stream, so there is no
+ * copy constructor of one argument. A moved-from buffer is empty and has no resource.
  *
  * Exceptions: those of rmm/cxx/error.hpp and of callbacks. A function that throws has changed
  * nothing, except the host memory or the part of the buffer that a failed copy was for.
