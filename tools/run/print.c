@@ -219,7 +219,7 @@ bool run_report_print(const run_report_t *report, FILE *out)
         fputs("rmm-run: ", out);
         foreign_text_print(report->program, out);
         fprintf(out, ": nothing was diagnosed: %s\n", report->missing);
-        return fflush(out) == 0;
+        return fflush(out) == 0 && ferror(out) == 0;
     }
     fputs("rmm-run: ", out);
     foreign_text_print(report->program, out);

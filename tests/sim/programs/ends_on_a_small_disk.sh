@@ -62,14 +62,16 @@ closed() { # COMMAND...: its stderr is a pipe whose reader has gone
 }
 
 run_writes() { # RMM-RUN
-    local option status
+    local option program status
     for option in report timeline trace; do
         does_not_fit 125 "rmm-run: --$option: cannot write $work/disk/file: No space left on device" \
             "$1" --$option "$work/disk/file" -- "$diagnosed" plain
     done
-    status=0
-    "$1" --summary -- "$diagnosed" plain 2>/dev/full || status=$?
-    [ $status = 125 ] || wrong "a summary on a full disk: status $status"
+    for program in "$diagnosed" /bin/true; do # the latter allocates nothing
+        status=0
+        "$1" --summary -- "$program" plain 2>/dev/full || status=$?
+        [ $status = 125 ] || wrong "a summary of $program on a full disk: status $status"
+    done
     status=0
     closed "$1" --summary --report "$work/report" --timeline "$work/page" -- "$diagnosed" plain || status=$?
     [ $status = 125 ] || wrong "a summary into a closed pipe: status $status"
