@@ -387,6 +387,29 @@ CASE(tells_once_in_an_episode)
     rmm_resource_release(pool);
 }
 
+CASE(an_episode_of_a_gpu_ends_when_much_is_free)
+{
+    rmm_resource_t *cuda = make_cuda();
+    void *held = take(cuda, 12 * MIB, NULL), *more;
+
+    lines_told = 0;
+    assert_ok(rmm_log_set_level(RMM_LEVEL_WARN));
+    assert_ok(rmm_log_to_callback(on_line, NULL));
+    limit_location(cuda, location_reserved(cuda) + 4 * MIB);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(try_take(cuda, 8 * MIB, &more), RMM_ERR_OUT_OF_MEMORY);
+    }
+    assert_int_equal(lines_told, 1);
+    give(cuda, held, 12 * MIB, NULL);
+    held = take(cuda, 8 * MIB, NULL);
+    assert_int_equal(try_take(cuda, 12 * MIB, &more), RMM_ERR_OUT_OF_MEMORY);
+    assert_int_equal(lines_told, 2);
+    assert_ok(rmm_log_to_callback(NULL, NULL));
+    assert_ok(rmm_log_set_level(RMM_LEVEL_OFF));
+    give(cuda, held, 8 * MIB, NULL);
+    rmm_resource_release(cuda);
+}
+
 static int use_host_memory(void)
 {
     rmm_resource_t *host;

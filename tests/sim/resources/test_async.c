@@ -156,6 +156,8 @@ TEST_CASE(handle_types_are_those_of_the_device)
     rmm_async_options_t options = RMM_ASYNC_OPTIONS_INIT;
     rmm_resource_t *mr = NULL;
 
+    options.handle_types = RMM_ASYNC_HANDLE_FABRIC | RMM_ASYNC_HANDLE_POSIX_FD;
+    assert_int_equal(rmm_async_resource_create(&options, &mr), RMM_ERR_UNSUPPORTED);
     options.handle_types = RMM_ASYNC_HANDLE_FABRIC;
     assert_int_equal(rmm_async_resource_create(&options, &mr), RMM_ERR_UNSUPPORTED);
     assert_non_null(
