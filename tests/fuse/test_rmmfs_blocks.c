@@ -42,6 +42,8 @@ static int close_file(void **state)
     return 0;
 }
 
+#define CASE(test) TEST_CASE_WITH(test, NULL, close_file)
+
 /* Two chunks of resource 1; the second one is memory of resource 2. */
 static void open_small(void)
 {
@@ -86,7 +88,7 @@ static void expect_text(uint8_t id, const char *expected)
     assert_string_equal(seen, expected);
 }
 
-static void prints_the_blocks_of_a_pool(void **state)
+CASE(prints_the_blocks_of_a_pool)
 {
     open_small();
     expect_text(
@@ -111,7 +113,7 @@ static void prints_the_blocks_of_a_pool(void **state)
                              "# 2 more blocks of 99 bytes found no room\n");
 }
 
-static void joins_what_lives_in_a_process(void **state)
+CASE(joins_what_lives_in_a_process)
 {
     open_small();
     expect_text(
@@ -133,7 +135,7 @@ static size_t count_of(const text_t *text, const char *part)
     return count;
 }
 
-static void draws_each_block(void **state)
+CASE(draws_each_block)
 {
     text_t text;
     open_small();
@@ -144,7 +146,7 @@ static void draws_each_block(void **state)
     text_fini(&text);
 }
 
-static void says_that_a_resource_is_not_in_the_report(void **state)
+CASE(says_that_a_resource_is_not_in_the_report)
 {
     const rmm_blocks_resource_t resources[FIXTURE_RESOURCES] = {{.resource_id = 7}};
     open_rows(resources, 0);
@@ -183,7 +185,7 @@ static void render_all(void)
     }
 }
 
-static void any_rows_make_whole_texts(void **state)
+CASE(any_rows_make_whole_texts)
 {
     rmm_blocks_resource_t resources[FIXTURE_RESOURCES];
     uint64_t random = 3;
@@ -202,7 +204,7 @@ static void any_rows_make_whole_texts(void **state)
 }
 
 /* As many rows as there may be, in the ways that make the most work and the longest texts. */
-static void the_largest_reports_are_bounded(void **state)
+CASE(the_largest_reports_are_bounded)
 {
     const uint32_t most = RMM_BLOCKS_ROWS_MAX;
     for (int way = 0; way < 4; way++) {
@@ -223,18 +225,4 @@ static void the_largest_reports_are_bounded(void **state)
         render_all();
         rmm_blocks_close(&file);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define CASE(test) cmocka_unit_test_teardown(test, close_file)
-        CASE(prints_the_blocks_of_a_pool),
-        CASE(joins_what_lives_in_a_process),
-        CASE(draws_each_block),
-        CASE(says_that_a_resource_is_not_in_the_report),
-        CASE(any_rows_make_whole_texts),
-        CASE(the_largest_reports_are_bounded),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,6 +25,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+#define TEST(name) TEST_CASE_WITH(name, set_up, tear_down)
+
 static budget_user_t user_of(uid_t uid)
 {
     budget_user_t user;
@@ -36,7 +38,7 @@ static budget_user_t user_of(uid_t uid)
     return user;
 }
 
-static void a_user_takes_up_to_the_limit(void **state)
+TEST(a_user_takes_up_to_the_limit)
 {
     uint64_t limit = budget_limit(&budget, A, BUDGET_TEXT_BYTES);
     assert_true(budget_take(&budget, A, BUDGET_TEXT_BYTES, limit - 1));
@@ -54,7 +56,7 @@ static void a_user_takes_up_to_the_limit(void **state)
     assert_false(budget_take(&budget, A, BUDGET_TEXT_BYTES, 1));
 }
 
-static void giving_back_more_than_is_used_gives_back_what_is_used(void **state)
+TEST(giving_back_more_than_is_used_gives_back_what_is_used)
 {
     assert_true(budget_take(&budget, A, BUDGET_HANDLES, 3));
     assert_true(budget_take(&budget, B, BUDGET_HANDLES, 5));
@@ -64,7 +66,7 @@ static void giving_back_more_than_is_used_gives_back_what_is_used(void **state)
     assert_int_equal(budget.used_together[BUDGET_HANDLES], 5);
 }
 
-static void root_and_the_daemons_user_have_more_and_are_always_have_room(void **state)
+TEST(root_and_the_daemons_user_have_more_and_are_always_have_room)
 {
     uint64_t limit = budget_limit(&budget, A, BUDGET_TEXT_BYTES);
     uint64_t larger = budget_limit(&budget, 0, BUDGET_TEXT_BYTES);
@@ -82,7 +84,7 @@ static void root_and_the_daemons_user_have_more_and_are_always_have_room(void **
     assert_true(budget_take(&budget, OWN, BUDGET_TEXT_BYTES, larger));
 }
 
-static void further_users_share_an_entry_and_give_back_to_it(void **state)
+TEST(further_users_share_an_entry_and_give_back_to_it)
 {
     uid_t uid = A;
     while (budget.count < BUDGET_USERS_MAX) {
@@ -102,7 +104,7 @@ static void further_users_share_an_entry_and_give_back_to_it(void **state)
     assert_int_equal(user_of(uid).used[BUDGET_HANDLES], 4);
 }
 
-static void idle_users_are_evicted_those_with_refusals_last(void **state)
+TEST(idle_users_are_evicted_those_with_refusals_last)
 {
     uid_t uid = A;
     assert_false(budget_take(&budget, A, BUDGET_HANDLES, UINT64_MAX));
@@ -120,7 +122,7 @@ static void idle_users_are_evicted_those_with_refusals_last(void **state)
     assert_int_equal(user_of(BUDGET_OTHERS).refused[BUDGET_HANDLES], 1);
 }
 
-static void refusals_saturate(void **state)
+TEST(refusals_saturate)
 {
     assert_true(budget_take(&budget, A, BUDGET_HANDLES, 1));
     for (uint32_t i = 0; i < budget.count; i++) {
@@ -128,18 +130,4 @@ static void refusals_saturate(void **state)
     }
     assert_false(budget_take(&budget, A, BUDGET_HANDLES, UINT64_MAX));
     assert_true(user_of(A).refused[BUDGET_HANDLES] == UINT64_MAX);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(a_user_takes_up_to_the_limit),
-        TEST(giving_back_more_than_is_used_gives_back_what_is_used),
-        TEST(root_and_the_daemons_user_have_more_and_are_always_have_room),
-        TEST(further_users_share_an_entry_and_give_back_to_it),
-        TEST(idle_users_are_evicted_those_with_refusals_last),
-        TEST(refusals_saturate),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

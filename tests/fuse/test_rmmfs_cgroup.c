@@ -17,7 +17,7 @@ static void assert_path(const char *text, const char *expected)
     assert_string_equal(path, expected);
 }
 
-static void the_unified_hierarchy_tells_unless_it_is_the_root(void **state)
+TEST_CASE(the_unified_hierarchy_tells_unless_it_is_the_root)
 {
     assert_path("0::/user.slice/a.scope\n", "/user.slice/a.scope");
     assert_path("4:memory:/a\n0::/b\n", "/b");
@@ -26,14 +26,14 @@ static void the_unified_hierarchy_tells_unless_it_is_the_root(void **state)
     assert_path("0::/no/newline", "/no/newline");
 }
 
-static void what_is_no_line_is_no_path(void **state)
+TEST_CASE(what_is_no_line_is_no_path)
 {
     assert_path("", "");
     assert_path("garbage\n:\n::\n", "");
     assert_path("0:", "");
 }
 
-static void a_path_is_one_column_and_is_cut(void **state)
+TEST_CASE(a_path_is_one_column_and_is_cut)
 {
     char text[2000], path[CGROUP_PATH_BYTES];
     assert_path("0::/a b\\c\tz\n", "/a\\040b\\134c\\011z");
@@ -52,7 +52,7 @@ static void assert_container(const char *path, const char *expected)
     assert_string_equal(id, expected);
 }
 
-static void a_container_is_the_last_64_digits(void **state)
+TEST_CASE(a_container_is_the_last_64_digits)
 {
     assert_container("/system.slice/docker-" ID ".scope", ID);
     assert_container("/docker/" ID, ID);
@@ -61,15 +61,4 @@ static void a_container_is_the_last_64_digits(void **state)
     assert_container("/docker/" ID "/docker/f" ID, ID); /* 65 digits are none */
     assert_container("/user.slice/user-1000.slice", "");
     assert_container("", "");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_unified_hierarchy_tells_unless_it_is_the_root),
-        cmocka_unit_test(what_is_no_line_is_no_path),
-        cmocka_unit_test(a_path_is_one_column_and_is_cut),
-        cmocka_unit_test(a_container_is_the_last_64_digits),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,7 +33,7 @@ static member_t *process(fixture_t *fixture, pid_t pid, uint64_t current, uint64
     return fixture_process(fixture, pid);
 }
 
-static void a_device_is_the_sum_of_live_processes(void **state)
+TEST_CASE(a_device_is_the_sum_of_live_processes)
 {
     fixture_t *fixture = open_fixture();
     (void)process(fixture, 1, 100, 500);
@@ -50,7 +50,7 @@ static void a_device_is_the_sum_of_live_processes(void **state)
     end_fixture(fixture);
 }
 
-static void what_a_process_leaves_is_counted_once_and_for_ever(void **state)
+TEST_CASE(what_a_process_leaves_is_counted_once_and_for_ever)
 {
     fixture_t *fixture = open_fixture();
     (void)process(fixture, 1, 100, 500);
@@ -71,7 +71,7 @@ static void what_a_process_leaves_is_counted_once_and_for_ever(void **state)
     end_fixture(fixture);
 }
 
-static void a_program_that_ended_unseen_leaves_its_marks(void **state)
+TEST_CASE(a_program_that_ended_unseen_leaves_its_marks)
 {
     fixture_t *fixture = open_fixture();
     rmm_segment_location_t *location = fixture_location(fixture, 0);
@@ -88,7 +88,7 @@ static void a_program_that_ended_unseen_leaves_its_marks(void **state)
     end_fixture(fixture);
 }
 
-static void upper_bound_does_not_add_up_processes_one_after_the_other(void **state)
+TEST_CASE(upper_bound_does_not_add_up_processes_one_after_the_other)
 {
     fixture_t *fixture = open_fixture();
     for (pid_t pid = 1; pid <= 10; pid++) {
@@ -103,7 +103,7 @@ static void upper_bound_does_not_add_up_processes_one_after_the_other(void **sta
     end_fixture(fixture);
 }
 
-static void no_peak_is_below_a_current_value_that_was_shown(void **state)
+TEST_CASE(no_peak_is_below_a_current_value_that_was_shown)
 {
     fixture_t *fixture = open_fixture();
     member_t *one = process(fixture, 1, 100, 100);
@@ -117,7 +117,7 @@ static void no_peak_is_below_a_current_value_that_was_shown(void **state)
     end_fixture(fixture);
 }
 
-static void the_upper_bound_is_not_below_what_was_held_at_once(void **state)
+TEST_CASE(the_upper_bound_is_not_below_what_was_held_at_once)
 {
     fixture_t *fixture = open_fixture();
     (void)process(fixture, 1, 100, 100);
@@ -130,7 +130,7 @@ static void the_upper_bound_is_not_below_what_was_held_at_once(void **state)
     end_fixture(fixture);
 }
 
-static void a_command_has_1_to_63_bytes(void **state)
+TEST_CASE(a_command_has_1_to_63_bytes)
 {
     fixture_t *fixture = open_fixture();
     member_t *member = process(fixture, 1, 40, 500);
@@ -148,7 +148,7 @@ static void a_command_has_1_to_63_bytes(void **state)
     end_fixture(fixture);
 }
 
-static void a_limit_is_a_number_of_bytes_below_2_to_the_63(void **state)
+TEST_CASE(a_limit_is_a_number_of_bytes_below_2_to_the_63)
 {
     static const struct {
         const char *word;
@@ -192,7 +192,7 @@ static int reset(fixture_t *fixture, node_t node)
     return control_write(&fixture->model, node, 0, "0\n", 2);
 }
 
-static void a_reset_shows_at_once_at_its_own_level_only(void **state)
+TEST_CASE(a_reset_shows_at_once_at_its_own_level_only)
 {
     fixture_t *fixture = open_fixture();
     member_t *member = process(fixture, 1, 40, 500);
@@ -216,7 +216,7 @@ static void a_reset_shows_at_once_at_its_own_level_only(void **state)
     end_fixture(fixture);
 }
 
-static void a_process_without_a_control_page_counts_with_what_it_holds(void **state)
+TEST_CASE(a_process_without_a_control_page_counts_with_what_it_holds)
 {
     fixture_t *fixture = open_fixture();
     member_t *member = process(fixture, 1, 40, 500);
@@ -231,7 +231,7 @@ static void a_process_without_a_control_page_counts_with_what_it_holds(void **st
     end_fixture(fixture);
 }
 
-static void unknown_is_not_nothing(void **state)
+TEST_CASE(unknown_is_not_nothing)
 {
     assert_int_equal(figure_add(1, FIGURE_UNKNOWN), FIGURE_UNKNOWN);
     assert_int_equal(figure_add(FIGURE_UNKNOWN - 1, 5), FIGURE_UNKNOWN - 1);
@@ -256,7 +256,7 @@ static void unknown_is_not_nothing(void **state)
     end_fixture(fixture);
 }
 
-static void a_figure_that_no_segment_has_is_unknown(void **state)
+TEST_CASE(a_figure_that_no_segment_has_is_unknown)
 {
     (void)state;
     fixture_t *fixture = open_fixture();
@@ -268,7 +268,7 @@ static void a_figure_that_no_segment_has_is_unknown(void **state)
     end_fixture(fixture);
 }
 
-static void implausible_figures_are_in_no_sum_and_no_mark(void **state)
+TEST_CASE(implausible_figures_are_in_no_sum_and_no_mark)
 {
     (void)state;
     fixture_t *fixture = open_fixture();
@@ -290,7 +290,7 @@ static void implausible_figures_are_in_no_sum_and_no_mark(void **state)
     end_fixture(fixture);
 }
 
-static void more_free_than_there_is_is_unknown(void **state)
+TEST_CASE(more_free_than_there_is_is_unknown)
 {
     (void)state;
     fixture_t *fixture = open_fixture();
@@ -307,7 +307,7 @@ static void more_free_than_there_is_is_unknown(void **state)
     end_fixture(fixture);
 }
 
-static void free_memory_is_the_least_that_was_told(void **state)
+TEST_CASE(free_memory_is_the_least_that_was_told)
 {
     fixture_t *fixture = open_fixture();
     const uint64_t told[] = {700, 500, 600}; /* each at its last look */
@@ -321,7 +321,7 @@ static void free_memory_is_the_least_that_was_told(void **state)
     end_fixture(fixture);
 }
 
-static void totals_saturate_and_can_be_reset(void **state)
+TEST_CASE(totals_saturate_and_can_be_reset)
 {
     (void)state;
     fixture_t *fixture = open_fixture();
@@ -349,7 +349,7 @@ static void totals_saturate_and_can_be_reset(void **state)
     end_fixture(fixture);
 }
 
-static void differences_never_wrap(void **state)
+TEST_CASE(differences_never_wrap)
 {
     fixture_t *fixture = open_fixture();
     rmm_segment_location_t *location = fixture_location(fixture, 0);
@@ -363,7 +363,7 @@ static void differences_never_wrap(void **state)
     end_fixture(fixture);
 }
 
-static void fragmentation_is_over_all_pools(void **state)
+TEST_CASE(fragmentation_is_over_all_pools)
 {
     figures_t figures = {.free_bytes = 0, .largest_free_sum = 0};
     assert_int_equal(figures_fragmentation(&figures), 0);
@@ -405,7 +405,7 @@ static void add_full(fixture_t *fixture, pid_t first, uint32_t count, uid_t uid)
 }
 
 /* Before: a sum read all slots of all segments, however many each user had. */
-static void a_sum_reads_a_bounded_number_of_slots_of_a_user(void **state)
+TEST_CASE(a_sum_reads_a_bounded_number_of_slots_of_a_user)
 {
     fixture_t *fixture = open_fixture();
     budget_t *budget = &fixture->model.budget;
@@ -426,7 +426,7 @@ static void a_sum_reads_a_bounded_number_of_slots_of_a_user(void **state)
 }
 
 /* A program has some dozens. */
-static void what_is_free_in_too_many_resources_of_a_process_is_unknown(void **state)
+TEST_CASE(what_is_free_in_too_many_resources_of_a_process_is_unknown)
 {
     fixture_t *fixture = open_fixture();
     figures_t figures;
@@ -444,7 +444,7 @@ static void what_is_free_in_too_many_resources_of_a_process_is_unknown(void **st
     end_fixture(fixture);
 }
 
-static void all_users_together_have_a_bounded_number_of_slots(void **state)
+TEST_CASE(all_users_together_have_a_bounded_number_of_slots)
 {
     fixture_t *fixture = open_fixture();
     budget_t *budget = &fixture->model.budget;
@@ -460,7 +460,7 @@ static void all_users_together_have_a_bounded_number_of_slots(void **state)
 }
 
 /* Each look at such a slot may wait for its writer, who never comes to an end. */
-static void slots_that_are_written_for_ever_are_left_out_of_a_sum(void **state)
+TEST_CASE(slots_that_are_written_for_ever_are_left_out_of_a_sum)
 {
     fixture_t *fixture = open_fixture();
     fixture->model.budget.own_uid = 77;
@@ -483,7 +483,7 @@ static void slots_that_are_written_for_ever_are_left_out_of_a_sum(void **state)
     end_fixture(fixture);
 }
 
-static void an_exited_process_leaves_after_thirty_seconds(void **state)
+TEST_CASE(an_exited_process_leaves_after_thirty_seconds)
 {
     fixture_t *fixture = open_fixture();
     member_t *member = process(fixture, 1, 1, 1);
@@ -498,7 +498,7 @@ static void an_exited_process_leaves_after_thirty_seconds(void **state)
 }
 
 /* However many ended at once, readers get in between. */
-static void many_exited_processes_leave_in_pieces(void **state)
+TEST_CASE(many_exited_processes_leave_in_pieces)
 {
     fixture_t *fixture = open_fixture();
     uint32_t left = 20;
@@ -514,35 +514,4 @@ static void many_exited_processes_leave_in_pieces(void **state)
     assert_in_range(left, 1, 8);
     assert_int_equal(fixture->model.process_count, 0);
     end_fixture(fixture);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_device_is_the_sum_of_live_processes),
-        cmocka_unit_test(what_a_process_leaves_is_counted_once_and_for_ever),
-        cmocka_unit_test(a_program_that_ended_unseen_leaves_its_marks),
-        cmocka_unit_test(upper_bound_does_not_add_up_processes_one_after_the_other),
-        cmocka_unit_test(no_peak_is_below_a_current_value_that_was_shown),
-        cmocka_unit_test(the_upper_bound_is_not_below_what_was_held_at_once),
-        cmocka_unit_test(a_command_has_1_to_63_bytes),
-        cmocka_unit_test(a_limit_is_a_number_of_bytes_below_2_to_the_63),
-        cmocka_unit_test(a_reset_shows_at_once_at_its_own_level_only),
-        cmocka_unit_test(a_process_without_a_control_page_counts_with_what_it_holds),
-        cmocka_unit_test(unknown_is_not_nothing),
-        cmocka_unit_test(a_figure_that_no_segment_has_is_unknown),
-        cmocka_unit_test(implausible_figures_are_in_no_sum_and_no_mark),
-        cmocka_unit_test(more_free_than_there_is_is_unknown),
-        cmocka_unit_test(a_sum_reads_a_bounded_number_of_slots_of_a_user),
-        cmocka_unit_test(what_is_free_in_too_many_resources_of_a_process_is_unknown),
-        cmocka_unit_test(all_users_together_have_a_bounded_number_of_slots),
-        cmocka_unit_test(slots_that_are_written_for_ever_are_left_out_of_a_sum),
-        cmocka_unit_test(free_memory_is_the_least_that_was_told),
-        cmocka_unit_test(totals_saturate_and_can_be_reset),
-        cmocka_unit_test(differences_never_wrap),
-        cmocka_unit_test(fragmentation_is_over_all_pools),
-        cmocka_unit_test(an_exited_process_leaves_after_thirty_seconds),
-        cmocka_unit_test(many_exited_processes_leave_in_pieces),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

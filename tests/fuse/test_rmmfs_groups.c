@@ -10,7 +10,7 @@
 
 #include "groups.h"
 
-static void reads_the_line_of_groups(void **state)
+TEST_CASE(reads_the_line_of_groups)
 {
     static const char status[] =
         "Name:\tGroups:\t77\nGid:\t88\t88\t88\t88\nFDSize:\t64\n"
@@ -27,7 +27,7 @@ static void reads_the_line_of_groups(void **state)
     assert_false(groups_parse(status, 15));
 }
 
-static void believes_no_text_that_is_cut_or_odd(void **state)
+TEST_CASE(believes_no_text_that_is_cut_or_odd)
 {
     assert_false(groups_parse("", 0));
     assert_false(groups_parse("Groups:\t4\n", 4)); /* no name before it: no status */
@@ -38,7 +38,7 @@ static void believes_no_text_that_is_cut_or_odd(void **state)
     assert_false(groups_parse("Name:\tx\nGroups:\t18446744073709551620\n", 4));
 }
 
-static void finds_the_groups_of_this_process(void **state)
+TEST_CASE(finds_the_groups_of_this_process)
 {
     gid_t groups[1024];
     int count = getgroups(1024, groups);
@@ -48,15 +48,4 @@ static void finds_the_groups_of_this_process(void **state)
     }
     assert_false(groups_have(getpid(), (gid_t)-2));
     assert_false(groups_have(0x7fffffff, 0)); /* no process's pid */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_the_line_of_groups),
-        cmocka_unit_test(believes_no_text_that_is_cut_or_odd),
-        cmocka_unit_test(finds_the_groups_of_this_process),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,7 +25,7 @@ static bool is_counted(const model_t *model, const rmm_segment_t *segment)
     return counted;
 }
 
-static void a_member_is_known_by_its_header_and_by_its_file(void **state)
+TEST_CASE(a_member_is_known_by_its_header_and_by_its_file)
 {
     fixture_t *fixture = calloc(1, sizeof(*fixture));
     fixture_open(fixture);
@@ -47,7 +47,7 @@ static void a_member_is_known_by_its_header_and_by_its_file(void **state)
     free(fixture);
 }
 
-static void an_ended_segment_is_remembered_until_its_user_ended_many_more(void **state)
+TEST_CASE(an_ended_segment_is_remembered_until_its_user_ended_many_more)
 {
     fixture_t *fixture = calloc(1, sizeof(*fixture));
     fixture_open(fixture);
@@ -80,7 +80,7 @@ static void an_ended_segment_is_remembered_until_its_user_ended_many_more(void *
     free(fixture);
 }
 
-static void a_line_is_read_as_it_was_written(void **state)
+TEST_CASE(a_line_is_read_as_it_was_written)
 {
     identity_t identity;
     assert_true(identity_parse("4294967294 1 2 18446744073709551615", &identity));
@@ -90,14 +90,4 @@ static void a_line_is_read_as_it_was_written(void **state)
     assert_true(identity.made_ns == UINT64_MAX);
     assert_false(identity_parse("1 2 3", &identity));
     assert_false(identity_parse("", &identity));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_member_is_known_by_its_header_and_by_its_file),
-        cmocka_unit_test(an_ended_segment_is_remembered_until_its_user_ended_many_more),
-        cmocka_unit_test(a_line_is_read_as_it_was_written),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

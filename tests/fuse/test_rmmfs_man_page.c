@@ -215,7 +215,7 @@ static bool check_name(const model_t *model, const char *name)
     return missing == 0;
 }
 
-static void the_page_has_every_file_and_its_mode(void **state)
+TEST_CASE(the_page_has_every_file_and_its_mode)
 {
     fixture_t *fixture = calloc(1, sizeof(*fixture));
     int missing = 0;
@@ -235,7 +235,7 @@ static void the_page_has_every_file_and_its_mode(void **state)
     assert_int_equal(missing, 0);
 }
 
-static void the_page_has_no_other_file_and_none_twice(void **state)
+TEST_CASE(the_page_has_no_other_file_and_none_twice)
 {
     for (size_t i = 0; i < entry_count; i++) {
         size_t at = 0;
@@ -281,7 +281,7 @@ static bool has_word(const char *text, const char *word)
     return false;
 }
 
-static void the_overview_names_every_file(void **state)
+TEST_CASE(the_overview_names_every_file)
 {
     static char overview[8 << 10];
     read_overview(overview, sizeof(overview));
@@ -341,7 +341,7 @@ static void check_limits(const char *kind, uint64_t user, uint64_t system, uint6
     }
 }
 
-static void the_limits_of_users_are_those_of_the_daemon(void **state)
+TEST_CASE(the_limits_of_users_are_those_of_the_daemon)
 {
 #define X(id, name, user, system, together) check_limits(name, user, system, together);
     BUDGET_KIND_MAP(X)
@@ -393,7 +393,7 @@ expect_sentence(const char *format, ...)
 #define MIB_OF(bytes) ((unsigned)((bytes) >> 20))
 #define MS_OF(ns) ((unsigned)((ns) / 1000000u))
 
-static void the_figures_of_the_page_are_those_of_the_sources(void **state)
+TEST_CASE(the_figures_of_the_page_are_those_of_the_sources)
 {
     (void)state;
     const rmm_segment_header_t *header = NULL;
@@ -415,7 +415,7 @@ static void the_figures_of_the_page_are_those_of_the_sources(void **state)
     expect_sentence("longer than %u MiB", MIB_OF(TEXT_BYTES_MAX));
 }
 
-static void the_page_has_every_type_of_event(void **state)
+TEST_CASE(the_page_has_every_type_of_event)
 {
     (void)state;
     read_sentences();
@@ -433,13 +433,5 @@ static void the_page_has_every_type_of_event(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_page_has_every_file_and_its_mode),
-        cmocka_unit_test(the_page_has_no_other_file_and_none_twice),
-        cmocka_unit_test(the_overview_names_every_file),
-        cmocka_unit_test(the_limits_of_users_are_those_of_the_daemon),
-        cmocka_unit_test(the_figures_of_the_page_are_those_of_the_sources),
-        cmocka_unit_test(the_page_has_every_type_of_event),
-    };
-    return cmocka_run_group_tests(tests, read_page, NULL);
+    return harness_run_cases(read_page, NULL);
 }

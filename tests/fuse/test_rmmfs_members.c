@@ -96,8 +96,7 @@ static bool uses_gpu(const member_t *member)
     return false;
 }
 
-static void
-a_first_use_of_a_gpu_is_found_by_the_next_check_of_many_programs(void **state)
+TEST_CASE(a_first_use_of_a_gpu_is_found_by_the_next_check_of_many_programs)
 {
     (void)state;
     many_members_t *members = open_members();
@@ -122,8 +121,7 @@ a_first_use_of_a_gpu_is_found_by_the_next_check_of_many_programs(void **state)
 }
 
 /* A user with many programs that use no GPU delays others, but not for ever. */
-static void
-many_programs_without_a_gpu_delay_anothers_first_gpu_but_not_for_ever(void **state)
+TEST_CASE(many_programs_without_a_gpu_delay_anothers_first_gpu_but_not_for_ever)
 {
     (void)state;
     many_members_t *members = open_members();
@@ -165,7 +163,7 @@ static pid_t start_child(int *end_out)
 }
 
 /* A look took the ends of 64 processes and had room for 16: it wrote over its stack. */
-static void as_many_as_a_look_is_told_of_end_at_once(void **state)
+TEST_CASE(as_many_as_a_look_is_told_of_end_at_once)
 {
     (void)state;
     int end, status;
@@ -201,7 +199,7 @@ static int count_lines(const char *text)
 }
 
 /* Each kind is told once, however often another one is told between. */
-static void shortages_are_counted_and_logged_by_kind(void **state)
+TEST_CASE(shortages_are_counted_and_logged_by_kind)
 {
     (void)state;
     entry_t entries[2] = {{.kind = ENTRY_WAITING}, {.kind = ENTRY_WAITING}};
@@ -243,7 +241,7 @@ static void shortages_are_counted_and_logged_by_kind(void **state)
 }
 
 /* Each member has three descriptors, one more if it is diagnosed; a fixed number is kept. */
-static void segments_leave_descriptors_to_the_daemon(void **state)
+TEST_CASE(segments_leave_descriptors_to_the_daemon)
 {
     (void)state;
     fixture_t *fixture = open_fixture();
@@ -271,18 +269,4 @@ static void segments_leave_descriptors_to_the_daemon(void **state)
     assert_int_equal(shortage_find(model, &entry, &member), SHORT_OF_DESCRIPTORS);
     model->member_count = members;
     end_fixture(fixture);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(
-            a_first_use_of_a_gpu_is_found_by_the_next_check_of_many_programs),
-        cmocka_unit_test(
-            many_programs_without_a_gpu_delay_anothers_first_gpu_but_not_for_ever),
-        cmocka_unit_test(as_many_as_a_look_is_told_of_end_at_once),
-        cmocka_unit_test(shortages_are_counted_and_logged_by_kind),
-        cmocka_unit_test(segments_leave_descriptors_to_the_daemon),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,6 +43,8 @@ static int tear_down(void **state)
     return nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
+#define TEST(name) TEST_CASE_WITH(name, set_up, tear_down)
+
 static void write_file(const char *group, const char *name, const char *text)
 {
     char path[256];
@@ -73,7 +75,7 @@ static void make_group(const char *group)
     assert_int_equal(mkdir(path, 0700), 0);
 }
 
-static void a_group_without_a_limit_has_room(void **state)
+TEST(a_group_without_a_limit_has_room)
 {
     assert_true(memory_take(&memory, UINT64_MAX));
     write_file("", "memory.max", "max\n");
@@ -82,7 +84,7 @@ static void a_group_without_a_limit_has_room(void **state)
     assert_true(memory_take(&memory, UINT64_MAX));
 }
 
-static void an_eighth_of_the_limit_is_kept(void **state)
+TEST(an_eighth_of_the_limit_is_kept)
 {
     write_group("", 64, 46);
     memory_find_group(&memory, root, "0::/\n");
@@ -95,7 +97,7 @@ static void an_eighth_of_the_limit_is_kept(void **state)
 }
 
 /* One answer of the kernel is granted once, in parts. */
-static void the_kernel_is_asked_again_when_the_credit_is_spent(void **state)
+TEST(the_kernel_is_asked_again_when_the_credit_is_spent)
 {
     write_group("", 64, 55);
     memory_find_group(&memory, root, "0::/\n");
@@ -105,7 +107,7 @@ static void the_kernel_is_asked_again_when_the_credit_is_spent(void **state)
     assert_false(memory_take(&memory, 1));
 }
 
-static void the_page_cache_counts_as_free(void **state)
+TEST(the_page_cache_counts_as_free)
 {
     write_group("", 64, 56);
     write_file(
@@ -117,7 +119,7 @@ static void the_page_cache_counts_as_free(void **state)
 }
 
 /* The two files are read one after the other. */
-static void more_page_cache_than_is_used_is_no_more_room(void **state)
+TEST(more_page_cache_than_is_used_is_no_more_room)
 {
     write_group("", 64, 1);
     write_file("", "memory.stat", "anon 1\ninactive_file 9999999\nactive_file 0\n");
@@ -127,7 +129,7 @@ static void more_page_cache_than_is_used_is_no_more_room(void **state)
 }
 
 /* In the path of a group, and as a part of a hierarchy's name. */
-static void what_is_only_called_memory_is_not_its_hierarchy(void **state)
+TEST(what_is_only_called_memory_is_not_its_hierarchy)
 {
     make_group("/memory");
     write_group("/memory", 64, 56);
@@ -140,7 +142,7 @@ static void what_is_only_called_memory_is_not_its_hierarchy(void **state)
     assert_false(memory_take(&memory, 1));
 }
 
-static void memory_is_found_beside_another_controller(void **state)
+TEST(memory_is_found_beside_another_controller)
 {
     make_group("/memory");
     write_mib("/memory", "memory.limit_in_bytes", 64);
@@ -149,7 +151,7 @@ static void memory_is_found_beside_another_controller(void **state)
     assert_false(memory_take(&memory, 1));
 }
 
-static void a_limit_above_counts(void **state)
+TEST(a_limit_above_counts)
 {
     make_group("/a");
     make_group("/a/b");
@@ -163,7 +165,7 @@ static void a_limit_above_counts(void **state)
 }
 
 /* Its other groups use the memory. */
-static void a_group_above_with_less_left_counts_though_its_limit_is_higher(void **state)
+TEST(a_group_above_with_less_left_counts_though_its_limit_is_higher)
 {
     make_group("/a");
     make_group("/a/b");
@@ -177,7 +179,7 @@ static void a_group_above_with_less_left_counts_though_its_limit_is_higher(void 
     assert_false(memory_take(&memory, 24 * MIB));
 }
 
-static void memory_free_at_a_refusal_is_not_granted_later(void **state)
+TEST(memory_free_at_a_refusal_is_not_granted_later)
 {
     write_group("", 64, 16);
     memory_find_group(&memory, root, "0::/\n");
@@ -186,7 +188,7 @@ static void memory_free_at_a_refusal_is_not_granted_later(void **state)
     assert_false(memory_take(&memory, 30 * MIB));
 }
 
-static void a_group_above_with_the_same_limit_counts(void **state)
+TEST(a_group_above_with_the_same_limit_counts)
 {
     make_group("/a");
     make_group("/a/b");
@@ -197,7 +199,7 @@ static void a_group_above_with_the_same_limit_counts(void **state)
     assert_true(memory_take(&memory, 6 * MIB));
 }
 
-static void a_limit_that_is_set_later_counts(void **state)
+TEST(a_limit_that_is_set_later_counts)
 {
     make_group("/a");
     write_file("/a", "memory.max", "max\n");
@@ -208,7 +210,7 @@ static void a_limit_that_is_set_later_counts(void **state)
     assert_false(memory_take(&memory, 100 * MIB));
 }
 
-static void a_large_group_keeps_no_more_than_the_reserve(void **state)
+TEST(a_large_group_keeps_no_more_than_the_reserve)
 {
     write_group("", 65536, 65536 - 256 - 10);
     memory_find_group(&memory, root, "0::/\n");
@@ -217,7 +219,7 @@ static void a_large_group_keeps_no_more_than_the_reserve(void **state)
 }
 
 /* Its path is the one outside, and what is mounted is the container's own. */
-static void a_container_finds_its_group_at_the_root(void **state)
+TEST(a_container_finds_its_group_at_the_root)
 {
     make_group("/memory");
     write_mib("/memory", "memory.limit_in_bytes", 64);
@@ -229,26 +231,4 @@ static void a_container_finds_its_group_at_the_root(void **state)
     assert_false(memory_take(&memory, 1));
     write_mib("/memory", "memory.usage_in_bytes", 56);
     assert_true(memory_take(&memory, MIB));
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(a_group_without_a_limit_has_room),
-        TEST(an_eighth_of_the_limit_is_kept),
-        TEST(the_kernel_is_asked_again_when_the_credit_is_spent),
-        TEST(the_page_cache_counts_as_free),
-        TEST(more_page_cache_than_is_used_is_no_more_room),
-        TEST(what_is_only_called_memory_is_not_its_hierarchy),
-        TEST(memory_is_found_beside_another_controller),
-        TEST(a_limit_above_counts),
-        TEST(a_group_above_with_less_left_counts_though_its_limit_is_higher),
-        TEST(memory_free_at_a_refusal_is_not_granted_later),
-        TEST(a_group_above_with_the_same_limit_counts),
-        TEST(a_limit_that_is_set_later_counts),
-        TEST(a_large_group_keeps_no_more_than_the_reserve),
-        TEST(a_container_finds_its_group_at_the_root),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

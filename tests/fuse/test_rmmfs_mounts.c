@@ -53,7 +53,7 @@ static void look_inside(const char *path)
     _exit(0);
 }
 
-static void the_root_of_a_chroot_is_known_and_no_other_mount_outside(void **state)
+TEST_CASE(the_root_of_a_chroot_is_known_and_no_other_mount_outside)
 {
     runtime_t runtime;
     tmpfs_or_skip();
@@ -64,12 +64,4 @@ static void the_root_of_a_chroot_is_known_and_no_other_mount_outside(void **stat
     }
     assert_int_equal(exit_status_of(child), 0);
     runtime_close(&runtime);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_root_of_a_chroot_is_known_and_no_other_mount_outside),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,7 +41,7 @@ static void note(node_events_t *events, uid_t uid, uint64_t bytes)
     node_events_note(events, &event);
 }
 
-static void a_flood_of_one_user_displaces_no_event_of_another(void **state)
+TEST_CASE(a_flood_of_one_user_displaces_no_event_of_another)
 {
     node_events_t *events = node_events_open(OWN);
     events_cursor_t cursor;
@@ -63,7 +63,7 @@ static void a_flood_of_one_user_displaces_no_event_of_another(void **state)
     node_events_close(events);
 }
 
-static void tells_once_how_many_were_over_the_budget(void **state)
+TEST_CASE(tells_once_how_many_were_over_the_budget)
 {
     node_events_t *events = node_events_open(OWN);
     events_cursor_t cursor;
@@ -85,7 +85,7 @@ static void tells_once_how_many_were_over_the_budget(void **state)
     node_events_close(events);
 }
 
-static void a_slow_reader_gets_one_line_for_what_it_lost(void **state)
+TEST_CASE(a_slow_reader_gets_one_line_for_what_it_lost)
 {
     node_events_t *events = node_events_open(OWN);
     events_cursor_t slow, late;
@@ -108,7 +108,7 @@ static void a_slow_reader_gets_one_line_for_what_it_lost(void **state)
     node_events_close(events);
 }
 
-static void further_users_share_a_ring(void **state)
+TEST_CASE(further_users_share_a_ring)
 {
     node_events_t *events = node_events_open(OWN);
     events_cursor_t cursor;
@@ -124,7 +124,7 @@ static void further_users_share_a_ring(void **state)
     node_events_close(events);
 }
 
-static void shows_a_user_what_the_user_may_see(void **state)
+TEST_CASE(shows_a_user_what_the_user_may_see)
 {
     node_events_t *events = node_events_open(OWN);
     const node_event_t private = {.type = EVENT_ERROR, .uid = 1001, .is_private = true};
@@ -146,7 +146,7 @@ static void shows_a_user_what_the_user_may_see(void **state)
     node_events_close(events);
 }
 
-static void hides_what_was_lost_of_others(void **state)
+TEST_CASE(hides_what_was_lost_of_others)
 {
     node_events_t *events = node_events_open(OWN);
     events_cursor_t cursor;
@@ -159,7 +159,7 @@ static void hides_what_was_lost_of_others(void **state)
     node_events_close(events);
 }
 
-static void a_line_is_one_object_whatever_a_program_wrote(void **state)
+TEST_CASE(a_line_is_one_object_whatever_a_program_wrote)
 {
     const node_event_t event = {
         .time_ns = UINT64_C(1700000000000000007),
@@ -184,19 +184,4 @@ static void a_line_is_one_object_whatever_a_program_wrote(void **state)
         "18446744073709551614, \"count\": null, \"process\": \"42\", \"text\": "
         "\"a\\\"b\\\\?????c\"}\n");
     text_fini(&text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_flood_of_one_user_displaces_no_event_of_another),
-        cmocka_unit_test(tells_once_how_many_were_over_the_budget),
-        cmocka_unit_test(a_slow_reader_gets_one_line_for_what_it_lost),
-        cmocka_unit_test(further_users_share_a_ring),
-        cmocka_unit_test(shows_a_user_what_the_user_may_see),
-        cmocka_unit_test(hides_what_was_lost_of_others),
-        cmocka_unit_test(a_line_is_one_object_whatever_a_program_wrote),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -112,7 +112,7 @@ static void render_one(const char *name, node_t node, void *arg)
     }
 }
 
-static void every_file_has_a_text_that_ends_in_a_newline(void **state)
+TEST_CASE(every_file_has_a_text_that_ends_in_a_newline)
 {
     texts_t *texts = open_texts();
     (void)fixture_process(&texts->fixture, 4711);
@@ -127,7 +127,7 @@ static void every_file_has_a_text_that_ends_in_a_newline(void **state)
     end_texts(texts);
 }
 
-static void refused_users_are_listed_in_a_table(void **state)
+TEST_CASE(refused_users_are_listed_in_a_table)
 {
     texts_t *texts = open_texts();
     budget_t *budget = &texts->fixture.model.budget;
@@ -141,7 +141,7 @@ static void refused_users_are_listed_in_a_table(void **state)
     end_texts(texts);
 }
 
-static void values_are_decimal_and_unknown_is_minus_one(void **state)
+TEST_CASE(values_are_decimal_and_unknown_is_minus_one)
 {
     texts_t *texts = open_texts();
     rmm_segment_location_t *location = fixture_location(&texts->fixture, 0);
@@ -183,7 +183,7 @@ static void assert_shown(texts_t *texts, const char *dir, const char *name)
     assert_string_equal(read_path(texts, path), in_stat);
 }
 
-static void each_statistic_is_a_line_of_stat_and_a_file(void **state)
+TEST_CASE(each_statistic_is_a_line_of_stat_and_a_file)
 {
     texts_t *texts = open_texts();
     (void)fixture_process(&texts->fixture, 7);
@@ -201,7 +201,7 @@ static void each_statistic_is_a_line_of_stat_and_a_file(void **state)
 }
 
 /* A location adds up what is free in its resources; a process all that is no mark. */
-static void sums_are_shown_where_they_are_meant(void **state)
+TEST_CASE(sums_are_shown_where_they_are_meant)
 {
     texts_t *texts = open_texts();
     (void)fixture_process(&texts->fixture, 7);
@@ -231,7 +231,7 @@ static void add_statistic(
     entry->offset = offset;
 }
 
-static void stat_shows_statistics_of_newer_programs(void **state)
+TEST_CASE(stat_shows_statistics_of_newer_programs)
 {
     texts_t *texts = open_texts();
     fixture_t *fixture = &texts->fixture;
@@ -257,7 +257,7 @@ static void stat_shows_statistics_of_newer_programs(void **state)
     end_texts(texts);
 }
 
-static void strings_of_programs_cannot_break_a_line(void **state)
+TEST_CASE(strings_of_programs_cannot_break_a_line)
 {
     texts_t *texts = open_texts();
     strcpy(texts->fixture.layout.header.comm, "a\nb\tc\x7f");
@@ -271,7 +271,7 @@ static void strings_of_programs_cannot_break_a_line(void **state)
     end_texts(texts);
 }
 
-static void a_process_that_cannot_be_read_says_so_and_nothing_else(void **state)
+TEST_CASE(a_process_that_cannot_be_read_says_so_and_nothing_else)
 {
     texts_t *texts = open_texts();
     member_t *member = fixture_process(&texts->fixture, 7);
@@ -351,7 +351,7 @@ static void put_beside(const runtime_t *runtime, const member_t *member)
     close(fd);
 }
 
-static void leaks_are_rows_by_age_and_then_their_files(void **state)
+TEST_CASE(leaks_are_rows_by_age_and_then_their_files)
 {
     runtime_t runtime;
     texts_t *texts = open_texts();
@@ -424,7 +424,7 @@ static void pieces_are_of_one_text(texts_t *texts, const char *path)
     free(whole);
 }
 
-static void metrics_are_the_same_text_in_pieces_of_any_length(void **state)
+TEST_CASE(metrics_are_the_same_text_in_pieces_of_any_length)
 {
     texts_t *texts = open_texts();
     pieces_are_of_one_text(texts, "metrics");
@@ -438,7 +438,7 @@ static void metrics_are_the_same_text_in_pieces_of_any_length(void **state)
     end_texts(texts);
 }
 
-static void metrics_show_each_figure_in_decimal(void **state)
+TEST_CASE(metrics_show_each_figure_in_decimal)
 {
     texts_t *texts = open_texts();
     add_processes(&texts->fixture);
@@ -476,7 +476,7 @@ static void fill_group(memory_t *memory, const runtime_t *runtime, uint64_t cred
     memory->credit = credit;
 }
 
-static void metrics_do_not_ask_again_for_the_memory_of_their_snapshot(void **state)
+TEST_CASE(metrics_do_not_ask_again_for_the_memory_of_their_snapshot)
 {
     texts_t *texts = open_texts();
     model_t *model = &texts->fixture.model;
@@ -503,7 +503,7 @@ static void metrics_do_not_ask_again_for_the_memory_of_their_snapshot(void **sta
     runtime_close(&runtime);
 }
 
-static void a_text_grows_as_it_is_written(void **state)
+TEST_CASE(a_text_grows_as_it_is_written)
 {
     text_t text;
     text_init(&text);
@@ -517,24 +517,4 @@ static void a_text_grows_as_it_is_written(void **state)
     text_clear(&text);
     assert_int_equal(text.length, 0);
     text_fini(&text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_file_has_a_text_that_ends_in_a_newline),
-        cmocka_unit_test(refused_users_are_listed_in_a_table),
-        cmocka_unit_test(values_are_decimal_and_unknown_is_minus_one),
-        cmocka_unit_test(each_statistic_is_a_line_of_stat_and_a_file),
-        cmocka_unit_test(sums_are_shown_where_they_are_meant),
-        cmocka_unit_test(stat_shows_statistics_of_newer_programs),
-        cmocka_unit_test(strings_of_programs_cannot_break_a_line),
-        cmocka_unit_test(a_process_that_cannot_be_read_says_so_and_nothing_else),
-        cmocka_unit_test(leaks_are_rows_by_age_and_then_their_files),
-        cmocka_unit_test(metrics_are_the_same_text_in_pieces_of_any_length),
-        cmocka_unit_test(metrics_show_each_figure_in_decimal),
-        cmocka_unit_test(metrics_do_not_ask_again_for_the_memory_of_their_snapshot),
-        cmocka_unit_test(a_text_grows_as_it_is_written),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,7 @@
 
 #include "shares.h"
 
-static void a_small_request_is_granted_whole_when_there_is_too_little(void **state)
+TEST_CASE(a_small_request_is_granted_whole_when_there_is_too_little)
 {
     shares_t shares = {.count = 0};
     shares_want(&shares, 1, 10);
@@ -20,7 +20,7 @@ static void a_small_request_is_granted_whole_when_there_is_too_little(void **sta
     assert_int_equal(shares_refused(&shares), 1);
 }
 
-static void all_get_what_they_want_if_there_is_enough(void **state)
+TEST_CASE(all_get_what_they_want_if_there_is_enough)
 {
     shares_t shares = {.count = 0};
     shares_want(&shares, 1, UINT32_MAX);
@@ -34,7 +34,7 @@ static void all_get_what_they_want_if_there_is_enough(void **state)
     assert_int_equal(shares_refused(&shares), 5);
 }
 
-static void further_users_have_the_last_share_together(void **state)
+TEST_CASE(further_users_have_the_last_share_together)
 {
     shares_t shares = {.count = 0};
     for (uid_t uid = 0; uid < SHARES_USERS_MAX + 10; uid++) {
@@ -48,7 +48,7 @@ static void further_users_have_the_last_share_together(void **state)
 }
 
 /* Down to less than one for each. */
-static void a_small_total_is_divided_as_well(void **state)
+TEST_CASE(a_small_total_is_divided_as_well)
 {
     shares_t shares = {.count = 0};
     for (uid_t uid = 1; uid <= 3; uid++) {
@@ -59,15 +59,4 @@ static void a_small_total_is_divided_as_well(void **state)
         assert_true(shares_take(&shares, uid, 1));
         assert_false(shares_take(&shares, uid, 1));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_small_request_is_granted_whole_when_there_is_too_little),
-        cmocka_unit_test(all_get_what_they_want_if_there_is_enough),
-        cmocka_unit_test(further_users_have_the_last_share_together),
-        cmocka_unit_test(a_small_total_is_divided_as_well),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

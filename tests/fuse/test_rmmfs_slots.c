@@ -38,7 +38,7 @@ static bool check_request(const slot_view_t *view, void *arg)
 }
 
 /* As many as one batch, one more, and all that there can be. */
-static void each_slot_has_its_own_request(void **state)
+TEST_CASE(each_slot_has_its_own_request)
 {
     const uint32_t counts[] = {
         1, 2, SLOT_REQUESTS_MAX, SLOT_REQUESTS_MAX + 1, RMM_SEGMENT_SLOTS};
@@ -55,7 +55,7 @@ static void each_slot_has_its_own_request(void **state)
 }
 
 /* A resource that was found alone is asked about by itself. */
-static void a_found_slot_has_its_own_request(void **state)
+TEST_CASE(a_found_slot_has_its_own_request)
 {
     fixture_t *fixture = open_fixture();
     member_t *member = fill(fixture, 40);
@@ -92,7 +92,7 @@ static void expect_at(seek_fn seek, member_t *member, uint32_t id, uint32_t inde
 }
 
 /* Its slot went to another resource, and it, or one of its number, lives in another slot. */
-static void a_resource_is_not_looked_for_only_where_it_was(void **state)
+TEST_CASE(a_resource_is_not_looked_for_only_where_it_was)
 {
     const seek_fn seeks[] = {slots_find_low, slots_identify, slots_identify_low};
     for (size_t i = 0; i < sizeof(seeks) / sizeof(seeks[0]); i++) {
@@ -112,14 +112,4 @@ static void a_resource_is_not_looked_for_only_where_it_was(void **state)
         end_fixture(fixture);
     }
     (void)state;
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_slot_has_its_own_request),
-        cmocka_unit_test(a_found_slot_has_its_own_request),
-        cmocka_unit_test(a_resource_is_not_looked_for_only_where_it_was),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

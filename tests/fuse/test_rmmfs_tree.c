@@ -9,7 +9,7 @@
 #include "render.h"
 #include "tree.h"
 
-static void inode_numbers_carry_the_node_and_come_back(void **state)
+TEST_CASE(inode_numbers_carry_the_node_and_come_back)
 {
     assert_int_equal(node_to_inode(tree_root), 1);
     for (uint32_t i = 0; i < 100000; i++) {
@@ -25,7 +25,7 @@ static void inode_numbers_carry_the_node_and_come_back(void **state)
     }
 }
 
-static void numbers_that_are_no_inode_are_refused(void **state)
+TEST_CASE(numbers_that_are_no_inode_are_refused)
 {
     node_t node;
     assert_false(node_from_inode(0, &node));
@@ -81,7 +81,7 @@ static void visit(const char *name, node_t node, void *arg)
     walk->inodes[walk->count++] = node_to_inode(node);
 }
 
-static void every_name_listed_is_found_and_no_inode_is_given_twice(void **state)
+TEST_CASE(every_name_listed_is_found_and_no_inode_is_given_twice)
 {
     static walk_t walk;
     fixture_t *fixture = calloc(1, sizeof(*fixture));
@@ -125,7 +125,7 @@ static void visit_no_pipe(const char *name, node_t node, void *arg)
     ++*count;
 }
 
-static void a_pipe_is_found_but_not_listed(void **state)
+TEST_CASE(a_pipe_is_found_but_not_listed)
 {
     (void)state;
     fixture_t *fixture = calloc(1, sizeof(*fixture));
@@ -147,7 +147,7 @@ static void a_pipe_is_found_but_not_listed(void **state)
     free(fixture);
 }
 
-static void an_ended_process_is_not_in_the_tree(void **state)
+TEST_CASE(an_ended_process_is_not_in_the_tree)
 {
     fixture_t *fixture = calloc(1, sizeof(*fixture));
     node_t file, dir, resource;
@@ -178,7 +178,7 @@ static void an_ended_process_is_not_in_the_tree(void **state)
 }
 
 /* As a process that keeps a descriptor while 2^32 others come and go. */
-static void a_node_whose_number_went_to_another_is_of_that(void **state)
+TEST_CASE(a_node_whose_number_went_to_another_is_of_that)
 {
     (void)state;
     fixture_t *fixture = calloc(1, sizeof(*fixture));
@@ -208,7 +208,7 @@ static void a_node_whose_number_went_to_another_is_of_that(void **state)
     free(fixture);
 }
 
-static void a_serials_low_half_is_not_given_twice_at_once(void **state)
+TEST_CASE(a_serials_low_half_is_not_given_twice_at_once)
 {
     (void)state;
     fixture_t *fixture = calloc(1, sizeof(*fixture));
@@ -230,7 +230,7 @@ static void a_serials_low_half_is_not_given_twice_at_once(void **state)
     free(fixture);
 }
 
-static void only_the_owner_and_root_read_what_is_one_users(void **state)
+TEST_CASE(only_the_owner_and_root_read_what_is_one_users)
 {
     (void)state;
     fixture_t *fixture = calloc(1, sizeof(*fixture));
@@ -252,7 +252,7 @@ static void only_the_owner_and_root_read_what_is_one_users(void **state)
     free(fixture);
 }
 
-static void a_file_belongs_to_its_process_and_says_who_may_write(void **state)
+TEST_CASE(a_file_belongs_to_its_process_and_says_who_may_write)
 {
     fixture_t *fixture = calloc(1, sizeof(*fixture));
     node_t node;
@@ -286,7 +286,7 @@ static void a_file_belongs_to_its_process_and_says_who_may_write(void **state)
     free(fixture);
 }
 
-static void names_of_resources_are_names_of_files(void **state)
+TEST_CASE(names_of_resources_are_names_of_files)
 {
     fixture_t *fixture = calloc(1, sizeof(*fixture));
     node_t node;
@@ -307,7 +307,7 @@ static void names_of_resources_are_names_of_files(void **state)
     free(fixture);
 }
 
-static void a_foreign_string_is_printable_ascii(void **state)
+TEST_CASE(a_foreign_string_is_printable_ascii)
 {
     (void)state;
     text_t text;
@@ -319,22 +319,4 @@ static void a_foreign_string_is_printable_ascii(void **state)
     assert_int_equal(text.length, 16);
     assert_memory_equal(text.data, "a?b?c???d ?[31m~", 16);
     text_fini(&text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(inode_numbers_carry_the_node_and_come_back),
-        cmocka_unit_test(numbers_that_are_no_inode_are_refused),
-        cmocka_unit_test(every_name_listed_is_found_and_no_inode_is_given_twice),
-        cmocka_unit_test(a_pipe_is_found_but_not_listed),
-        cmocka_unit_test(an_ended_process_is_not_in_the_tree),
-        cmocka_unit_test(a_node_whose_number_went_to_another_is_of_that),
-        cmocka_unit_test(a_serials_low_half_is_not_given_twice_at_once),
-        cmocka_unit_test(only_the_owner_and_root_read_what_is_one_users),
-        cmocka_unit_test(a_file_belongs_to_its_process_and_says_who_may_write),
-        cmocka_unit_test(a_foreign_string_is_printable_ascii),
-        cmocka_unit_test(names_of_resources_are_names_of_files),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

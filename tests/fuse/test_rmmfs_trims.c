@@ -38,17 +38,17 @@ static int answer_to(bool one_is_gone)
     return trim.error;
 }
 
-static void a_program_that_does_not_obey_is_late(void **state)
+TEST_CASE(a_program_that_does_not_obey_is_late)
 {
     assert_int_equal(answer_to(false), -ETIMEDOUT);
 }
 
-static void the_first_error_is_told(void **state)
+TEST_CASE(the_first_error_is_told)
 {
     assert_int_equal(answer_to(true), -ESRCH);
 }
 
-static void a_trim_waits_until_its_deadline(void **state)
+TEST_CASE(a_trim_waits_until_its_deadline)
 {
     fixture_t *fixture = open_fixture();
     trim_t trim =
@@ -63,15 +63,4 @@ static void a_trim_waits_until_its_deadline(void **state)
     assert_int_equal(trim.error, -EINTR);
     trims_fini(&trims);
     end_fixture(fixture);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_program_that_does_not_obey_is_late),
-        cmocka_unit_test(the_first_error_is_told),
-        cmocka_unit_test(a_trim_waits_until_its_deadline),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

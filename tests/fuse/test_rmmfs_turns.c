@@ -72,7 +72,7 @@ static void finish(turns_t *turns)
     fini();
 }
 
-static void a_user_waits_for_one_turn_of_each_other(void **state)
+TEST_CASE(a_user_waits_for_one_turn_of_each_other)
 {
     static const uid_t users[TURNS] = {1, 1, 1, 1, 2, 2};
     static const int expected[TURNS] = {0, 1, 4, 2, 5, 3};
@@ -89,7 +89,7 @@ static void a_user_waits_for_one_turn_of_each_other(void **state)
     assert_int_equal(ended, 0);
 }
 
-static void a_withdrawn_request_is_not_answered(void **state)
+TEST_CASE(a_withdrawn_request_is_not_answered)
 {
     turns_t turns;
     numbered_t list[TURNS];
@@ -112,7 +112,7 @@ static bool is_over(const void *request)
     return ((const numbered_t *)request)->number == 1;
 }
 
-static void a_request_that_was_already_given_up_is_not_added(void **state)
+TEST_CASE(a_request_that_was_already_given_up_is_not_added)
 {
     turns_t turns;
     numbered_t list[TURNS];
@@ -126,7 +126,7 @@ static void a_request_that_was_already_given_up_is_not_added(void **state)
     assert_int_equal(order[1], 2);
 }
 
-static void a_stop_ends_the_requests_that_wait(void **state)
+TEST_CASE(a_stop_ends_the_requests_that_wait)
 {
     turns_t turns;
     numbered_t list[TURNS];
@@ -144,7 +144,7 @@ static void a_stop_ends_the_requests_that_wait(void **state)
 }
 
 /* A figure never waits for a text; a text that takes long has a turn wherever it stands. */
-static void files_that_take_long_are_no_values(void **state)
+TEST_CASE(files_that_take_long_are_no_values)
 {
     int seen = 0;
     for (int file = 0; file < FILE_ID_COUNT; file++) {
@@ -158,16 +158,4 @@ static void files_that_take_long_are_no_values(void **state)
         node_t node = {.dir = DIR_ROOT, .file = (uint8_t)file};
         assert_true(!render_is_of_node(node) || tree_is_long(node));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_user_waits_for_one_turn_of_each_other),
-        cmocka_unit_test(a_withdrawn_request_is_not_answered),
-        cmocka_unit_test(a_request_that_was_already_given_up_is_not_added),
-        cmocka_unit_test(a_stop_ends_the_requests_that_wait),
-        cmocka_unit_test(files_that_take_long_are_no_values),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

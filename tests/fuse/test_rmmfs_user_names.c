@@ -82,7 +82,7 @@ static void *read_often(void *arg)
     return (void *)wrong;
 }
 
-static void names_are_right_on_all_threads(void **state)
+TEST_CASE(names_are_right_on_all_threads)
 {
     (void)state;
     people_t *people = meet_people();
@@ -98,7 +98,7 @@ static void names_are_right_on_all_threads(void **state)
     free(people);
 }
 
-static void a_user_that_the_file_lacks_has_no_name(void **state)
+TEST_CASE(a_user_that_the_file_lacks_has_no_name)
 {
     (void)state;
     people_t *people = meet_people();
@@ -111,13 +111,4 @@ static void a_user_that_the_file_lacks_has_no_name(void **state)
         user_names_find(&names, people->processes[1].uid), people->names[1]);
     user_names_free(&names);
     free(people);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_are_right_on_all_threads),
-        cmocka_unit_test(a_user_that_the_file_lacks_has_no_name),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,7 +32,7 @@ static size_t end_all(waiters_t *waiters)
     return count;
 }
 
-static void a_poll_replaces_the_one_before_of_its_stream(void **state)
+TEST_CASE(a_poll_replaces_the_one_before_of_its_stream)
 {
     waiters_t waiters;
     void *replaced = &waiters;
@@ -56,7 +56,7 @@ static bool is_over(void *request)
     return request == &requests[1];
 }
 
-static void a_request_is_taken_once_and_an_interrupted_one_never_waits(void **state)
+TEST_CASE(a_request_is_taken_once_and_an_interrupted_one_never_waits)
 {
     waiters_t waiters;
     waiter_t read = waiter_of(0, 0, false), over = waiter_of(0, 1, false);
@@ -68,14 +68,4 @@ static void a_request_is_taken_once_and_an_interrupted_one_never_waits(void **st
     assert_true(waiters_take(&waiters, read.request));
     assert_false(waiters_take(&waiters, read.request));
     assert_int_equal(end_all(&waiters), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_poll_replaces_the_one_before_of_its_stream),
-        cmocka_unit_test(a_request_is_taken_once_and_an_interrupted_one_never_waits),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

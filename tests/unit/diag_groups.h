@@ -42,7 +42,6 @@ static rmm_diag_file_t file_now(const diag_fixture_t *diag)
     return file;
 }
 
-#define GROUPS_CASE(name)                                                              \
-    cmocka_unit_test_setup_teardown(name, make_groups, drop_groups)
+#define GROUPS_CASE(name) TEST_CASE_WITH(name, make_groups, drop_groups)
 
 #endif /* RMM_TESTS_UNIT_DIAG_GROUPS_H */

@@ -47,7 +47,7 @@ static uint64_t total(const diag_fixture_t *diag)
     return diag->header->findings_total;
 }
 
-static void finds_what_leaves_its_block_and_nothing_else(void **state)
+TEST_CASE(finds_what_leaves_its_block_and_nothing_else)
 {
     static const struct {
         uint64_t address, bytes;
@@ -87,7 +87,7 @@ static void finds_what_leaves_its_block_and_nothing_else(void **state)
     }
 }
 
-static void checks_the_source_of_a_copy_and_what_a_pitch_spans(void **state)
+TEST_CASE(checks_the_source_of_a_copy_and_what_a_pitch_spans)
 {
     diag_fixture_t diag = diag_open(16, 16, NULL);
 
@@ -107,7 +107,7 @@ static void checks_the_source_of_a_copy_and_what_a_pitch_spans(void **state)
     diag_close(&diag);
 }
 
-static void checks_before_a_call_and_only_once(void **state)
+TEST_CASE(checks_before_a_call_and_only_once)
 {
     diag_fixture_t diag = diag_open(16, 16, NULL);
     const uint64_t word = BASE;
@@ -124,7 +124,7 @@ static void checks_before_a_call_and_only_once(void **state)
     diag_close(&diag);
 }
 
-static void the_same_error_with_other_blocks_is_one_finding(void **state)
+TEST_CASE(the_same_error_with_other_blocks_is_one_finding)
 {
     diag_fixture_t diag = diag_open(16, 16, NULL);
 
@@ -140,7 +140,7 @@ static void the_same_error_with_other_blocks_is_one_finding(void **state)
     diag_close(&diag);
 }
 
-static void counts_the_findings_that_there_is_no_room_for(void **state)
+TEST_CASE(counts_the_findings_that_there_is_no_room_for)
 {
     diag_fixture_t diag = diag_open(16, 16, NULL);
 
@@ -156,7 +156,7 @@ static void counts_the_findings_that_there_is_no_room_for(void **state)
     diag_close(&diag);
 }
 
-static void a_block_that_its_owner_divides_may_be_copied_whole(void **state)
+TEST_CASE(a_block_that_its_owner_divides_may_be_copied_whole)
 {
     diag_fixture_t diag = diag_open(16, 16, NULL);
 
@@ -175,7 +175,7 @@ static void a_block_that_its_owner_divides_may_be_copied_whole(void **state)
     diag_close(&diag);
 }
 
-static void checks_nothing_when_too_many_blocks_are_divided(void **state)
+TEST_CASE(checks_nothing_when_too_many_blocks_are_divided)
 {
     diag_fixture_t diag = diag_open(256, 16, NULL);
 
@@ -233,7 +233,7 @@ static void change(diag_fixture_t *diag, model_t *model, uint64_t *random)
     }
 }
 
-static void agrees_with_a_list_that_is_searched(void **state)
+TEST_CASE(agrees_with_a_list_that_is_searched)
 {
     diag_fixture_t diag = diag_open(BLOCKS, 16, NULL);
     const char *seed = getenv("RMM_TEST_SEED");
@@ -254,20 +254,4 @@ static void agrees_with_a_list_that_is_searched(void **state)
     }
     assert_true(total(&diag) > STEPS / 100);
     diag_close(&diag);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(finds_what_leaves_its_block_and_nothing_else),
-        cmocka_unit_test(checks_the_source_of_a_copy_and_what_a_pitch_spans),
-        cmocka_unit_test(checks_before_a_call_and_only_once),
-        cmocka_unit_test(the_same_error_with_other_blocks_is_one_finding),
-        cmocka_unit_test(counts_the_findings_that_there_is_no_room_for),
-        cmocka_unit_test(a_block_that_its_owner_divides_may_be_copied_whole),
-        cmocka_unit_test(checks_nothing_when_too_many_blocks_are_divided),
-        cmocka_unit_test(agrees_with_a_list_that_is_searched),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

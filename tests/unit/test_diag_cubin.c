@@ -41,7 +41,7 @@ static bool has_variables(const char *name, uint64_t bytes)
     return inject_cubin_has_variables(&cubin, sizeof(cubin));
 }
 
-static void sections_of_variables_are_known_by_their_names(void **state)
+TEST_CASE(sections_of_variables_are_known_by_their_names)
 {
     (void)state;
     assert_true(has_variables(".nv.global", 4));
@@ -53,7 +53,7 @@ static void sections_of_variables_are_known_by_their_names(void **state)
     assert_false(has_variables("", 4));
 }
 
-static void what_cannot_be_read_may_have_variables(void **state)
+TEST_CASE(what_cannot_be_read_may_have_variables)
 {
     cubin_t cubin = make_cubin(".text", 4);
 
@@ -68,7 +68,7 @@ static void what_cannot_be_read_may_have_variables(void **state)
 }
 
 /* Each copy ends where its memory ends, which the address sanitizer watches. */
-static void a_file_that_is_cut_off_is_not_read_beyond_its_end(void **state)
+TEST_CASE(a_file_that_is_cut_off_is_not_read_beyond_its_end)
 {
     const cubin_t cubin = make_cubin(".text", 4);
 
@@ -83,7 +83,7 @@ static void a_file_that_is_cut_off_is_not_read_beyond_its_end(void **state)
     }
 }
 
-static void a_damaged_file_is_not_read_beyond_its_end(void **state)
+TEST_CASE(a_damaged_file_is_not_read_beyond_its_end)
 {
     const cubin_t cubin = make_cubin(".nv.global", 0);
     unsigned char *copy = malloc(sizeof(cubin));
@@ -98,16 +98,4 @@ static void a_damaged_file_is_not_read_beyond_its_end(void **state)
         }
     }
     free(copy);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sections_of_variables_are_known_by_their_names),
-        cmocka_unit_test(what_cannot_be_read_may_have_variables),
-        cmocka_unit_test(a_file_that_is_cut_off_is_not_read_beyond_its_end),
-        cmocka_unit_test(a_damaged_file_is_not_read_beyond_its_end),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

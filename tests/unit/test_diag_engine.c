@@ -13,7 +13,7 @@
 #define BASE 0x7f4000000000ull
 #define UNRELATED 0x0000000500000003ull /* two ints */
 
-static void names_first_and_last_kernel_and_counts_launches(void **state)
+TEST_CASE(names_first_and_last_kernel_and_counts_launches)
 {
     diag_fixture_t diag = diag_open(16, 16, NULL);
     const rmm_diag_row_t *row = NULL;
@@ -41,7 +41,7 @@ static void names_first_and_last_kernel_and_counts_launches(void **state)
     diag_close(&diag);
 }
 
-static void the_address_behind_a_block_is_not_in_it(void **state)
+TEST_CASE(the_address_behind_a_block_is_not_in_it)
 {
     diag_fixture_t diag = diag_open(16, 16, NULL);
 
@@ -55,7 +55,7 @@ static void the_address_behind_a_block_is_not_in_it(void **state)
     diag_close(&diag);
 }
 
-static void a_block_named_twice_in_one_launch_counts_one_launch(void **state)
+TEST_CASE(a_block_named_twice_in_one_launch_counts_one_launch)
 {
     diag_fixture_t diag = diag_open(16, 16, NULL);
 
@@ -70,7 +70,7 @@ static void a_block_named_twice_in_one_launch_counts_one_launch(void **state)
     diag_close(&diag);
 }
 
-static void a_block_at_a_used_address_begins_anew(void **state)
+TEST_CASE(a_block_at_a_used_address_begins_anew)
 {
     diag_fixture_t diag = diag_open(16, 16, NULL);
 
@@ -89,7 +89,7 @@ static void a_block_at_a_used_address_begins_anew(void **state)
     diag_close(&diag);
 }
 
-static void ignores_frees_that_cannot_be_right(void **state)
+TEST_CASE(ignores_frees_that_cannot_be_right)
 {
     diag_fixture_t diag = diag_open(16, 16, NULL);
 
@@ -107,7 +107,7 @@ static void ignores_frees_that_cannot_be_right(void **state)
     diag_close(&diag);
 }
 
-static void a_block_over_forgotten_ones_replaces_them(void **state)
+TEST_CASE(a_block_over_forgotten_ones_replaces_them)
 {
     diag_fixture_t diag = diag_open(16, 16, NULL);
 
@@ -122,7 +122,7 @@ static void a_block_over_forgotten_ones_replaces_them(void **state)
     diag_close(&diag);
 }
 
-static void refuses_blocks_that_wrap_around(void **state)
+TEST_CASE(refuses_blocks_that_wrap_around)
 {
     diag_fixture_t diag = diag_open(16, 16, NULL);
 
@@ -132,7 +132,7 @@ static void refuses_blocks_that_wrap_around(void **state)
     diag_close(&diag);
 }
 
-static void counts_blocks_that_find_no_row_and_recovers(void **state)
+TEST_CASE(counts_blocks_that_find_no_row_and_recovers)
 {
     diag_fixture_t diag = diag_open(4, 16, NULL);
 
@@ -153,7 +153,7 @@ static void counts_blocks_that_find_no_row_and_recovers(void **state)
     diag_close(&diag);
 }
 
-static void counts_launches_of_kernels_that_find_no_entry(void **state)
+TEST_CASE(counts_launches_of_kernels_that_find_no_entry)
 {
     diag_fixture_t diag = diag_open(16, 2, NULL);
     const rmm_diag_row_t *row = NULL;
@@ -175,7 +175,7 @@ static void counts_launches_of_kernels_that_find_no_entry(void **state)
     diag_close(&diag);
 }
 
-static void only_launches_count_as_kernels(void **state)
+TEST_CASE(only_launches_count_as_kernels)
 {
     diag_fixture_t diag = diag_open(16, 16, NULL);
     const uint64_t words[] = {BASE, BASE};
@@ -200,7 +200,7 @@ range(diag_fixture_t *diag, uint32_t kind, const char *name, rmm_diag_event_v1_t
     rmm__diag_engine_on_event(diag->engine, &event);
 }
 
-static void copies_fills_and_prefetches_count_each_by_itself(void **state)
+TEST_CASE(copies_fills_and_prefetches_count_each_by_itself)
 {
     diag_fixture_t diag = diag_open(16, 16, NULL);
     const uint64_t words[] = {BASE, BASE + 4096, 100, 100};
@@ -247,7 +247,7 @@ static void copies_fills_and_prefetches_count_each_by_itself(void **state)
     diag_close(&diag);
 }
 
-static void notes_how_many_launches_were_before_each_use(void **state)
+TEST_CASE(notes_how_many_launches_were_before_each_use)
 {
     diag_fixture_t diag = diag_open(16, 16, NULL);
     const rmm_diag_row_t *row = NULL;
@@ -270,7 +270,7 @@ static void notes_how_many_launches_were_before_each_use(void **state)
     diag_close(&diag);
 }
 
-static void a_function_too_many_has_no_name_and_counts(void **state)
+TEST_CASE(a_function_too_many_has_no_name_and_counts)
 {
     diag_fixture_t diag = diag_open(16, 16, NULL);
     const uint64_t word = BASE;
@@ -295,7 +295,7 @@ static void a_function_too_many_has_no_name_and_counts(void **state)
     diag_close(&diag);
 }
 
-static void a_launch_without_readable_parameters_still_counts(void **state)
+TEST_CASE(a_launch_without_readable_parameters_still_counts)
 {
     diag_fixture_t diag = diag_open(16, 16, NULL);
 
@@ -307,7 +307,7 @@ static void a_launch_without_readable_parameters_still_counts(void **state)
     diag_close(&diag);
 }
 
-static void readers_are_let_in_by_publish_only(void **state)
+TEST_CASE(readers_are_let_in_by_publish_only)
 {
     diag_fixture_t diag = diag_open(16, 16, NULL);
 
@@ -321,7 +321,7 @@ static void readers_are_let_in_by_publish_only(void **state)
     diag_close(&diag);
 }
 
-static void cuts_long_texts(void **state)
+TEST_CASE(cuts_long_texts)
 {
     diag_fixture_t diag = diag_open(16, 16, NULL);
     char name[1000];
@@ -387,7 +387,7 @@ static void *watch_rows(void *argument)
     return (void *)(uintptr_t)torn;
 }
 
-static void threads_and_a_reader_do_not_disturb_each_other(void **state)
+TEST_CASE(threads_and_a_reader_do_not_disturb_each_other)
 {
     diag_fixture_t diag = diag_open(256, 16, NULL);
     pthread_t threads[THREADS], reader;
@@ -415,29 +415,4 @@ static void threads_and_a_reader_do_not_disturb_each_other(void **state)
         assert_null(diag_row(&diag, workers[i].base));
     }
     diag_close(&diag);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_first_and_last_kernel_and_counts_launches),
-        cmocka_unit_test(the_address_behind_a_block_is_not_in_it),
-        cmocka_unit_test(a_block_named_twice_in_one_launch_counts_one_launch),
-        cmocka_unit_test(a_block_at_a_used_address_begins_anew),
-        cmocka_unit_test(ignores_frees_that_cannot_be_right),
-        cmocka_unit_test(a_block_over_forgotten_ones_replaces_them),
-        cmocka_unit_test(refuses_blocks_that_wrap_around),
-        cmocka_unit_test(counts_blocks_that_find_no_row_and_recovers),
-        cmocka_unit_test(counts_launches_of_kernels_that_find_no_entry),
-        cmocka_unit_test(only_launches_count_as_kernels),
-        cmocka_unit_test(copies_fills_and_prefetches_count_each_by_itself),
-        cmocka_unit_test(notes_how_many_launches_were_before_each_use),
-        cmocka_unit_test(a_function_too_many_has_no_name_and_counts),
-        cmocka_unit_test(a_launch_without_readable_parameters_still_counts),
-        cmocka_unit_test(readers_are_let_in_by_publish_only),
-        cmocka_unit_test(cuts_long_texts),
-        cmocka_unit_test(threads_and_a_reader_do_not_disturb_each_other),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,7 +28,7 @@ static void add(rmm_freed_t *freed, uint64_t start, uint64_t bytes)
     assert_true(rmm__freed_check(freed));
 }
 
-static void knows_what_is_left_of_a_block_when_parts_are_taken(void **state)
+TEST_CASE(knows_what_is_left_of_a_block_when_parts_are_taken)
 {
     rmm_freed_t freed;
 
@@ -49,7 +49,7 @@ static void knows_what_is_left_of_a_block_when_parts_are_taken(void **state)
     rmm__freed_fini(&freed);
 }
 
-static void forgets_the_block_freed_longest_ago_and_counts_it(void **state)
+TEST_CASE(forgets_the_block_freed_longest_ago_and_counts_it)
 {
     enum { ROOM = 16 };
     rmm_freed_t freed;
@@ -69,7 +69,7 @@ static void forgets_the_block_freed_longest_ago_and_counts_it(void **state)
     rmm__freed_fini(&freed);
 }
 
-static void a_hundred_thousand_frees_take_no_more_room(void **state)
+TEST_CASE(a_hundred_thousand_frees_take_no_more_room)
 {
     rmm_freed_t freed;
 
@@ -87,7 +87,7 @@ static void a_hundred_thousand_frees_take_no_more_room(void **state)
 
 enum { SPACE = 2048, STEPS = 20000 };
 
-static void agrees_with_a_list_of_bytes(void **state)
+TEST_CASE(agrees_with_a_list_of_bytes)
 {
     static uint32_t owner[SPACE]; /* the free that the byte is of; 0: none */
     const char *seed = getenv("RMM_TEST_SEED");
@@ -135,6 +135,8 @@ static int tear_down(void **state)
     diag_close(&diag);
     return 0;
 }
+
+#define WITH_ENGINE(test) TEST_CASE_WITH(test, set_up, tear_down)
 
 static rmm_diag_block_v1_t kept(uint64_t address, uint64_t bytes, uint32_t flags)
 {
@@ -185,7 +187,7 @@ static uint64_t total(void)
     return diag.header->findings_total;
 }
 
-static void finds_a_fill_of_a_freed_block_and_is_certain(void **state)
+WITH_ENGINE(finds_a_fill_of_a_freed_block_and_is_certain)
 {
     const rmm_diag_finding_t *finding = &diag.findings[0];
 
@@ -208,7 +210,7 @@ static void finds_a_fill_of_a_freed_block_and_is_certain(void **state)
     assert_int_equal(total(), 1);
 }
 
-static void finds_a_launch_that_is_given_a_freed_block_and_says_likely(void **state)
+WITH_ENGINE(finds_a_launch_that_is_given_a_freed_block_and_says_likely)
 {
     const rmm_diag_finding_t *finding = &diag.findings[0];
 
@@ -228,7 +230,7 @@ static void finds_a_launch_that_is_given_a_freed_block_and_says_likely(void **st
     assert_int_equal(finding->count, 2);
 }
 
-static void the_stacks_of_allocation_and_free_are_with_the_finding(void **state)
+WITH_ENGINE(the_stacks_of_allocation_and_free_are_with_the_finding)
 {
     const rmm_diag_stack_t *origins =
         (void *)((char *)diag.header + diag.header->origins_offset);
@@ -263,7 +265,7 @@ static void return_block(uint64_t address, uint64_t bytes, int32_t device)
     rmm__diag_engine_on_free(diag.engine, &block);
 }
 
-static void what_went_back_is_unknown_where_the_driver_is_not_followed(void **state)
+WITH_ENGINE(what_went_back_is_unknown_where_the_driver_is_not_followed)
 {
     return_block(BASE, 1000, 0);
     fill(BASE, 8);
@@ -271,7 +273,7 @@ static void what_went_back_is_unknown_where_the_driver_is_not_followed(void **st
     assert_int_equal(total(), 0);
 }
 
-static void what_went_back_is_likely_to_be_nobodys(void **state)
+WITH_ENGINE(what_went_back_is_likely_to_be_nobodys)
 {
     reopen_with(RMM_DRIVER_MEMORY_SEEN);
     return_block(BASE, 1000, 0);
@@ -285,7 +287,7 @@ static void what_went_back_is_likely_to_be_nobodys(void **state)
     assert_int_equal(total(), 2);
 }
 
-static void what_the_driver_hands_out_again_is_not_freed(void **state)
+WITH_ENGINE(what_the_driver_hands_out_again_is_not_freed)
 {
     reopen_with(RMM_DRIVER_MEMORY_SEEN);
     return_block(BASE, 1000, 0);
@@ -296,7 +298,7 @@ static void what_the_driver_hands_out_again_is_not_freed(void **state)
     assert_int_equal(total(), 1);
 }
 
-static void unreported_addresses_drop_only_returned_blocks(void **state)
+WITH_ENGINE(unreported_addresses_drop_only_returned_blocks)
 {
     reopen_with(RMM_DRIVER_MEMORY_SEEN);
     take_and_drop(BASE + 65536, 1000);
@@ -318,7 +320,7 @@ static void unreported_addresses_drop_only_returned_blocks(void **state)
 }
 
 /* The driver unmaps what it takes back, and the program maps something else there. */
-static void what_the_host_can_read_is_not_freed(void **state)
+WITH_ENGINE(what_the_host_can_read_is_not_freed)
 {
     const size_t bytes = 4096;
     void *page =
@@ -349,7 +351,7 @@ static void what_the_host_can_read_is_not_freed(void **state)
 }
 
 /* The driver hands the same addresses out again, and not all calls that take them are seen. */
-static void a_reset_gpu_has_no_blocks_and_no_freed_ones(void **state)
+WITH_ENGINE(a_reset_gpu_has_no_blocks_and_no_freed_ones)
 {
     rmm_diag_block_v1_t other = diag_block(BASE + 65536, 1000);
 
@@ -372,7 +374,7 @@ static void a_reset_gpu_has_no_blocks_and_no_freed_ones(void **state)
     assert_int_equal(total(), 2);
 }
 
-static void memory_that_a_block_takes_is_no_more_freed(void **state)
+WITH_ENGINE(memory_that_a_block_takes_is_no_more_freed)
 {
     take_and_drop(BASE, 4096);
     take(BASE, 1000);
@@ -383,8 +385,7 @@ static void memory_that_a_block_takes_is_no_more_freed(void **state)
     assert_int_equal(total(), 1);
 }
 
-static void
-the_end_of_a_live_block_may_be_given_to_a_kernel_and_not_filled(void **state)
+WITH_ENGINE(the_end_of_a_live_block_may_be_given_to_a_kernel_and_not_filled)
 {
     take(BASE, 1024);
     take_and_drop(BASE + 1024, 1024);
@@ -399,7 +400,7 @@ the_end_of_a_live_block_may_be_given_to_a_kernel_and_not_filled(void **state)
     assert_int_equal(diag.findings[2].kind, RMM_DIAG_OUT_OF_BOUNDS);
 }
 
-static void memory_that_is_not_kept_or_is_a_graphs_is_not_remembered(void **state)
+WITH_ENGINE(memory_that_is_not_kept_or_is_a_graphs_is_not_remembered)
 {
     diag_alloc(&diag, BASE, 100); /* no flag */
     diag_free(&diag, BASE, 100);
@@ -414,7 +415,7 @@ static void memory_that_is_not_kept_or_is_a_graphs_is_not_remembered(void **stat
     assert_int_equal(total(), 0);
 }
 
-static void a_free_that_the_library_refuses_frees_nothing(void **state)
+WITH_ENGINE(a_free_that_the_library_refuses_frees_nothing)
 {
     rmm_diag_block_v1_t other = kept(BASE, 100, 0);
 
@@ -428,7 +429,7 @@ static void a_free_that_the_library_refuses_frees_nothing(void **state)
     assert_int_equal(total(), 0);
 }
 
-static void a_block_that_finds_no_row_takes_its_memory_all_the_same(void **state)
+WITH_ENGINE(a_block_that_finds_no_row_takes_its_memory_all_the_same)
 {
     take_and_drop(BASE, 100);
     for (uint64_t i = 1; i <= 64; i++) {
@@ -440,7 +441,7 @@ static void a_block_that_finds_no_row_takes_its_memory_all_the_same(void **state
     assert_int_equal(total(), 0);
 }
 
-static void large_parameters_may_be_of_earlier_calls(void **state)
+WITH_ENGINE(large_parameters_may_be_of_earlier_calls)
 {
     uint64_t words[33] = {BASE};
 
@@ -451,7 +452,7 @@ static void large_parameters_may_be_of_earlier_calls(void **state)
     assert_int_equal(total(), 1);
 }
 
-static void the_mode_decides_and_can_be_switched(void **state)
+WITH_ENGINE(the_mode_decides_and_can_be_switched)
 {
     rmm__diag_engine_set_modes(diag.engine, RMM_DIAG_MODE_USAGE);
     take_and_drop(BASE, 100); /* not remembered */
@@ -469,34 +470,4 @@ static void the_mode_decides_and_can_be_switched(void **state)
     rmm__diag_engine_set_modes(diag.engine, RMM_DIAG_MODE_BOUNDS);
     diag_launch(&diag, "good", BASE + 4096);
     assert_int_equal(total(), 1);
-}
-
-#define WITH_ENGINE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(knows_what_is_left_of_a_block_when_parts_are_taken),
-        cmocka_unit_test(forgets_the_block_freed_longest_ago_and_counts_it),
-        cmocka_unit_test(a_hundred_thousand_frees_take_no_more_room),
-        cmocka_unit_test(agrees_with_a_list_of_bytes),
-        WITH_ENGINE(finds_a_fill_of_a_freed_block_and_is_certain),
-        WITH_ENGINE(finds_a_launch_that_is_given_a_freed_block_and_says_likely),
-        WITH_ENGINE(the_stacks_of_allocation_and_free_are_with_the_finding),
-        WITH_ENGINE(what_went_back_is_unknown_where_the_driver_is_not_followed),
-        WITH_ENGINE(what_went_back_is_likely_to_be_nobodys),
-        WITH_ENGINE(what_the_driver_hands_out_again_is_not_freed),
-        WITH_ENGINE(unreported_addresses_drop_only_returned_blocks),
-        WITH_ENGINE(what_the_host_can_read_is_not_freed),
-        WITH_ENGINE(a_reset_gpu_has_no_blocks_and_no_freed_ones),
-        WITH_ENGINE(memory_that_a_block_takes_is_no_more_freed),
-        WITH_ENGINE(the_end_of_a_live_block_may_be_given_to_a_kernel_and_not_filled),
-        WITH_ENGINE(memory_that_is_not_kept_or_is_a_graphs_is_not_remembered),
-        WITH_ENGINE(a_free_that_the_library_refuses_frees_nothing),
-        WITH_ENGINE(a_block_that_finds_no_row_takes_its_memory_all_the_same),
-        WITH_ENGINE(large_parameters_may_be_of_earlier_calls),
-        WITH_ENGINE(the_mode_decides_and_can_be_switched),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

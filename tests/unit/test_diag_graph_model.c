@@ -386,7 +386,7 @@ static void compare(void)
     }
 }
 
-static void launches_and_frees_find_what_the_model_says(void **state)
+TEST_CASE(launches_and_frees_find_what_the_model_says)
 {
     uint64_t findings = 0;
 
@@ -406,13 +406,4 @@ static void launches_and_frees_find_what_the_model_says(void **state)
     }
     fputc('\n', stderr);
     assert_true(findings > SEEDS);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(launches_and_frees_find_what_the_model_says),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

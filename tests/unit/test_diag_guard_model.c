@@ -531,7 +531,7 @@ static void run_round(uint32_t before)
     rmm__guards_fini(&table);
 }
 
-static void finds_what_a_model_finds(void **state)
+TEST_CASE(finds_what_a_model_finds)
 {
     const char *text = getenv("RMM_TEST_SEED");
 
@@ -549,7 +549,7 @@ static void finds_what_a_model_finds(void **state)
     assert_true(wide_count > 100);
 }
 
-static void a_guard_ends_with_the_memory_that_is_the_blocks_alone(void **state)
+TEST_CASE(a_guard_ends_with_the_memory_that_is_the_blocks_alone)
 {
     const rmm_stack_raw_t stack = {.count = 0};
     rmm_diag_block_v1_t block = {.address = 0x10000, .bytes = 100, .end = 0x20000};
@@ -596,7 +596,7 @@ static void expect_no_more_found(bool is_queued)
     rmm__guards_fini(&table);
 }
 
-static void a_closed_guard_is_found_no_more(void **state)
+TEST_CASE(a_closed_guard_is_found_no_more)
 {
     expect_no_more_found(true);
     expect_no_more_found(false);
@@ -623,11 +623,5 @@ static int give_memory(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(finds_what_a_model_finds),
-        cmocka_unit_test(a_guard_ends_with_the_memory_that_is_the_blocks_alone),
-        cmocka_unit_test(a_closed_guard_is_found_no_more),
-    };
-
-    return cmocka_run_group_tests(tests, take_memory, give_memory);
+    return harness_run_cases(take_memory, give_memory);
 }

@@ -99,15 +99,14 @@ static void prepare_close(void)
     assert_true(rmm__guards_close(&table, 0, &block, &block, &no_stack, &closing));
 }
 
-static void a_guard_dropped_while_it_is_filled_stays_closed(void **state)
+TEST_CASE(a_guard_dropped_while_it_is_filled_stays_closed)
 {
     open_block();
     run_with(&filling, drop);
     expect_nothing_found();
 }
 
-static void
-a_guard_closed_on_another_stream_while_it_is_filled_stays_closed(void **state)
+TEST_CASE(a_guard_closed_on_another_stream_while_it_is_filled_stays_closed)
 {
     open_block();
     prepare_close();
@@ -115,7 +114,7 @@ a_guard_closed_on_another_stream_while_it_is_filled_stays_closed(void **state)
     expect_nothing_found();
 }
 
-static void a_guard_closed_before_its_fill_is_not_filled(void **state)
+TEST_CASE(a_guard_closed_before_its_fill_is_not_filled)
 {
     open_block();
     prepare_close();
@@ -125,7 +124,7 @@ static void a_guard_closed_before_its_fill_is_not_filled(void **state)
     expect_nothing_found();
 }
 
-static void a_guard_dropped_while_it_is_read_is_not_broken(void **state)
+TEST_CASE(a_guard_dropped_while_it_is_read_is_not_broken)
 {
     open_block();
     rmm__guards_run(&filling);
@@ -134,8 +133,7 @@ static void a_guard_dropped_while_it_is_read_is_not_broken(void **state)
     expect_nothing_found();
 }
 
-static void
-a_guard_closed_on_another_stream_while_it_is_read_is_not_broken(void **state)
+TEST_CASE(a_guard_closed_on_another_stream_while_it_is_read_is_not_broken)
 {
     rmm_guard_broken_t broken;
 
@@ -177,7 +175,7 @@ static void fill_and_break_the_next(rmm_guard_broken_t *broken_out)
     assert_true(rmm__guards_take(&table, broken_out));
 }
 
-static void a_late_fill_neither_opens_nor_ends_the_guard_that_has_its_slot(void **state)
+TEST_CASE(a_late_fill_neither_opens_nor_ends_the_guard_that_has_its_slot)
 {
     rmm_guard_broken_t broken;
 
@@ -192,7 +190,7 @@ static void a_late_fill_neither_opens_nor_ends_the_guard_that_has_its_slot(void 
     rmm__guards_fini(&table);
 }
 
-static void a_late_check_does_not_end_the_guard_that_has_its_slot(void **state)
+TEST_CASE(a_late_check_does_not_end_the_guard_that_has_its_slot)
 {
     rmm_guard_broken_t broken;
 
@@ -206,7 +204,7 @@ static void a_late_check_does_not_end_the_guard_that_has_its_slot(void **state)
 }
 
 /* Closed for good by the GPU: a close of the guard before it in the slot comes behind that. */
-static void a_late_close_does_not_open_the_guard_that_has_its_slot(void **state)
+TEST_CASE(a_late_close_does_not_open_the_guard_that_has_its_slot)
 {
     rmm_guard_job_t closing_first;
 
@@ -294,7 +292,7 @@ static void expect_findings(uint64_t count)
  * Another thread frees memory of the driver, and gets it again, while this one launches a kernel
  * that is given the block behind it, or the block itself, and does not use it.
  */
-static void what_the_driver_has_back_is_not_checked(void **state)
+TEST_CASE(what_the_driver_has_back_is_not_checked)
 {
     rmm_diag_block_v1_t first = share(0, RMM_DIAG_BLOCK_RETURNED);
     rmm_diag_block_v1_t second = share(1, RMM_DIAG_BLOCK_RETURNED);
@@ -324,7 +322,7 @@ static char *end_in_a_call(const char *name, char *to, size_t *bytes, int *statu
     return NULL;
 }
 
-static void the_end_does_not_wait_for_the_call_that_it_interrupts(void **state)
+TEST_CASE(the_end_does_not_wait_for_the_call_that_it_interrupts)
 {
     diag = diag_open_described((rmm_diag_engine_desc_t){
         .row_count = 8,
@@ -339,21 +337,5 @@ static void the_end_does_not_wait_for_the_call_that_it_interrupts(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_guard_dropped_while_it_is_filled_stays_closed),
-        cmocka_unit_test(
-            a_guard_closed_on_another_stream_while_it_is_filled_stays_closed),
-        cmocka_unit_test(a_guard_closed_before_its_fill_is_not_filled),
-        cmocka_unit_test(a_guard_dropped_while_it_is_read_is_not_broken),
-        cmocka_unit_test(
-            a_guard_closed_on_another_stream_while_it_is_read_is_not_broken),
-        cmocka_unit_test(
-            a_late_fill_neither_opens_nor_ends_the_guard_that_has_its_slot),
-        cmocka_unit_test(a_late_check_does_not_end_the_guard_that_has_its_slot),
-        cmocka_unit_test(a_late_close_does_not_open_the_guard_that_has_its_slot),
-        cmocka_unit_test(what_the_driver_has_back_is_not_checked),
-        cmocka_unit_test(the_end_does_not_wait_for_the_call_that_it_interrupts),
-    };
-
-    return cmocka_run_group_tests(tests, take_page, give_page_back);
+    return harness_run_cases(take_page, give_page_back);
 }

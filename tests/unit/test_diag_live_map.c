@@ -79,7 +79,7 @@ static void model_step(rmm_live_map_t *map, model_block_t *model)
     }
 }
 
-static void agrees_with_a_list_under_random_changes(void **state)
+TEST_CASE(agrees_with_a_list_under_random_changes)
 {
     static model_block_t model[MODEL_BLOCKS];
     rmm_live_map_t map;
@@ -100,7 +100,7 @@ static void agrees_with_a_list_under_random_changes(void **state)
 }
 
 /* Block i is [i * 512, i * 512 + 256): odd halves belong to nobody. */
-static void finds_each_of_100000_blocks_and_nothing_between(void **state)
+TEST_CASE(finds_each_of_100000_blocks_and_nothing_between)
 {
     rmm_live_map_t map;
     uint32_t *index_of = calloc(MANY_BLOCKS, sizeof(*index_of));
@@ -138,7 +138,7 @@ static void finds_each_of_100000_blocks_and_nothing_between(void **state)
     free(index_of);
 }
 
-static void an_answer_that_was_kept_does_not_outlive_its_block(void **state)
+TEST_CASE(an_answer_that_was_kept_does_not_outlive_its_block)
 {
     rmm_live_map_t map;
     uint32_t other = 0, small = 0;
@@ -155,15 +155,4 @@ static void an_answer_that_was_kept_does_not_outlive_its_block(void **state)
     assert_int_equal(rmm__live_map_find(&map, 0x3000), small);
     assert_int_equal(rmm__live_map_find(&map, 0x9fff), other);
     rmm__live_map_fini(&map);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(agrees_with_a_list_under_random_changes),
-        cmocka_unit_test(finds_each_of_100000_blocks_and_nothing_between),
-        cmocka_unit_test(an_answer_that_was_kept_does_not_outlive_its_block),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -78,7 +78,7 @@ static bool is_applied(const diag_fixture_t *diag)
     return diag->header->modes_applied == diag->header->modes_wanted;
 }
 
-static void off_follows_blocks_and_nothing_else(void **state)
+TEST_CASE(off_follows_blocks_and_nothing_else)
 {
     diag_fixture_t diag = open_with(0);
 
@@ -93,7 +93,7 @@ static void off_follows_blocks_and_nothing_else(void **state)
     diag_close(&diag);
 }
 
-static void the_next_event_applies_the_modes_requested_in_the_file(void **state)
+TEST_CASE(the_next_event_applies_the_modes_requested_in_the_file)
 {
     diag_fixture_t diag = open_with(0);
 
@@ -121,7 +121,7 @@ static void the_next_event_applies_the_modes_requested_in_the_file(void **state)
     diag_close(&diag);
 }
 
-static void a_block_applies_it_as_well(void **state)
+TEST_CASE(a_block_applies_it_as_well)
 {
     diag_fixture_t diag = open_with(RMM_DIAG_MODE_USAGE);
     rmm_diag_block_v1_t block = {.address = BASE, .bytes = BYTES};
@@ -136,7 +136,7 @@ static void a_block_applies_it_as_well(void **state)
     diag_close(&diag);
 }
 
-static void reports_modes_that_the_source_refuses(void **state)
+TEST_CASE(reports_modes_that_the_source_refuses)
 {
     diag_fixture_t diag = open_with(RMM_DIAG_MODE_BOUNDS);
 
@@ -151,7 +151,7 @@ static void reports_modes_that_the_source_refuses(void **state)
 }
 
 /* Whatever is scribbled there: modes that do not exist are not had. */
-static void a_word_that_is_no_request_switches_nothing_on(void **state)
+TEST_CASE(a_word_that_is_no_request_switches_nothing_on)
 {
     diag_fixture_t diag = open_with(0);
 
@@ -163,7 +163,7 @@ static void a_word_that_is_no_request_switches_nothing_on(void **state)
 }
 
 /* What was done meanwhile is not known: it would be taken for unordered. */
-static void order_is_switched_off_and_not_on_again(void **state)
+TEST_CASE(order_is_switched_off_and_not_on_again)
 {
     diag_fixture_t diag = open_with(RMM_DIAG_MODE_ORDER);
 
@@ -195,7 +195,7 @@ static void *use(void *argument)
     return NULL;
 }
 
-static void threads_see_one_of_the_modes_that_were_wanted(void **state)
+TEST_CASE(threads_see_one_of_the_modes_that_were_wanted)
 {
     diag_fixture_t diag = open_with(0);
     pthread_t threads[3];
@@ -211,19 +211,4 @@ static void threads_see_one_of_the_modes_that_were_wanted(void **state)
     assert_int_equal(diag.header->modes_on, 19999 % 4);
     assert_true(rmm__diag_engine_check(diag.engine));
     diag_close(&diag);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(off_follows_blocks_and_nothing_else),
-        cmocka_unit_test(the_next_event_applies_the_modes_requested_in_the_file),
-        cmocka_unit_test(a_block_applies_it_as_well),
-        cmocka_unit_test(reports_modes_that_the_source_refuses),
-        cmocka_unit_test(a_word_that_is_no_request_switches_nothing_on),
-        cmocka_unit_test(order_is_switched_off_and_not_on_again),
-        cmocka_unit_test(threads_see_one_of_the_modes_that_were_wanted),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

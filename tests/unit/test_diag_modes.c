@@ -8,7 +8,7 @@
 
 #include "diag/modes.h"
 
-static void reads_words_in_any_order(void **state)
+TEST_CASE(reads_words_in_any_order)
 {
     static const struct {
         const char *text;
@@ -34,7 +34,7 @@ static void reads_words_in_any_order(void **state)
     }
 }
 
-static void names_the_word_that_is_unknown(void **state)
+TEST_CASE(names_the_word_that_is_unknown)
 {
     static const struct {
         const char *text, *word;
@@ -58,7 +58,7 @@ static void names_the_word_that_is_unknown(void **state)
     }
 }
 
-static void prints_what_it_reads(void **state)
+TEST_CASE(prints_what_it_reads)
 {
     for (uint32_t modes = 0; modes < 8; modes++) {
         char text[RMM_DIAG_MODES_TEXT], word[RMM_DIAG_MODE_WORD_BYTES];
@@ -68,15 +68,4 @@ static void prints_what_it_reads(void **state)
         assert_true(rmm__diag_modes_parse(text, &read, word));
         assert_int_equal(read, modes);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_words_in_any_order),
-        cmocka_unit_test(names_the_word_that_is_unknown),
-        cmocka_unit_test(prints_what_it_reads),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

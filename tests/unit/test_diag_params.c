@@ -71,6 +71,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+#define CASE(name) TEST_CASE_WITH(name, set_up, tear_down)
+
 static bool collect(const function_t *function, void *const *addresses)
 {
     inject_params_t params = {.function = function, .addresses = addresses};
@@ -78,7 +80,7 @@ static bool collect(const function_t *function, void *const *addresses)
     return inject_words_collect(&words, &layouts, &params);
 }
 
-static void finds_pointers_by_value_and_inside_structs(void **state)
+CASE(finds_pointers_by_value_and_inside_structs)
 {
     /* (int, void *, struct of 24 bytes, two of 1 byte, struct of 4-byte members at offset
      * 44). No word begins within the second byte, nor behind it. */
@@ -101,7 +103,7 @@ static void finds_pointers_by_value_and_inside_structs(void **state)
     inject_words_fini(&words);
 }
 
-static void asks_once_a_function_until_cleared(void **state)
+CASE(asks_once_a_function_until_cleared)
 {
     const function_t function = {.count = 1, .offsets = {0}, .sizes = {8}};
     uint64_t pointer = 42;
@@ -121,7 +123,7 @@ static void asks_once_a_function_until_cleared(void **state)
     assert_true(queries_made > asked);
 }
 
-static void queries_the_kernel_when_the_handle_is_a_kernel(void **state)
+CASE(queries_the_kernel_when_the_handle_is_a_kernel)
 {
     const function_t kernel = {.count = 1, .is_kernel = true, .sizes = {16}};
     uint64_t structure[2] = {1, 2};
@@ -131,7 +133,7 @@ static void queries_the_kernel_when_the_handle_is_a_kernel(void **state)
     assert_int_equal(words.count, 2);
 }
 
-static void a_function_that_the_driver_will_not_describe_is_asked_once(void **state)
+CASE(a_function_that_the_driver_will_not_describe_is_asked_once)
 {
     const function_t function = {.count = 1, .failure = 999};
     uint64_t pointer = 42;
@@ -145,7 +147,7 @@ static void a_function_that_the_driver_will_not_describe_is_asked_once(void **st
     assert_int_equal(queries_made, asked);
 }
 
-static void a_driver_without_the_queries_leaves_the_parameters_unknown(void **state)
+CASE(a_driver_without_the_queries_leaves_the_parameters_unknown)
 {
     const function_t function = {.count = 1, .sizes = {8}};
     const inject_queries_t none = {NULL, NULL};
@@ -157,7 +159,7 @@ static void a_driver_without_the_queries_leaves_the_parameters_unknown(void **st
     assert_false(collect(&function, addresses));
 }
 
-static void takes_parameter_blocks_of_32_kib(void **state)
+CASE(takes_parameter_blocks_of_32_kib)
 {
     const function_t function = {
         .count = 2, .offsets = {0, 8}, .sizes = {8, 32768 - 8}};
@@ -177,7 +179,7 @@ static void takes_parameter_blocks_of_32_kib(void **state)
     free(rest);
 }
 
-static void refuses_sizes_that_no_driver_gives(void **state)
+CASE(refuses_sizes_that_no_driver_gives)
 {
     const function_t huge = {.count = 1, .sizes = {(size_t)1 << 40}};
     const function_t far = {.count = 1, .offsets = {SIZE_MAX - 4}, .sizes = {8}};
@@ -196,7 +198,7 @@ static bool collect_packed(void *const *extra)
     return inject_words_collect(&words, &layouts, &params);
 }
 
-static void refuses_packed_buffers_that_no_driver_takes(void **state)
+CASE(refuses_packed_buffers_that_no_driver_takes)
 {
     size_t bytes = INJECT_PARAM_BYTES_MAX + 8;
     uint64_t *buffer = calloc(1, bytes);
@@ -211,7 +213,7 @@ static void refuses_packed_buffers_that_no_driver_takes(void **state)
     free(buffer);
 }
 
-static void reads_packed_buffers_whose_layout_the_driver_does_not_tell(void **state)
+CASE(reads_packed_buffers_whose_layout_the_driver_does_not_tell)
 {
     uint64_t buffer[3] = {1, 0x7f0000001000, 3};
     size_t bytes = 20; /* the last word is not whole */
@@ -230,7 +232,7 @@ static void reads_packed_buffers_whose_layout_the_driver_does_not_tell(void **st
 }
 
 /* (char, void *, int, void *) in a buffer that still has addresses of an earlier call. */
-static void skips_padding_between_packed_parameters(void **state)
+CASE(skips_padding_between_packed_parameters)
 {
     static const function_t function = {
         .count = 4, .offsets = {0, 8, 16, 24}, .sizes = {1, 8, 4, 8}};
@@ -253,7 +255,7 @@ static void skips_padding_between_packed_parameters(void **state)
 
 #define FUNCTIONS 3000u
 
-static void remembers_thousands_of_functions(void **state)
+CASE(remembers_thousands_of_functions)
 {
     function_t *functions = calloc(FUNCTIONS, sizeof(*functions));
     uint64_t pointer = 42;
@@ -299,7 +301,7 @@ static void *launch_many(void *argument)
     return NULL;
 }
 
-static void threads_launch_while_modules_unload(void **state)
+CASE(threads_launch_while_modules_unload)
 {
     pthread_t threads[4];
     void *failed = NULL;
@@ -315,26 +317,4 @@ static void threads_launch_while_modules_unload(void **state)
         assert_int_equal(pthread_join(threads[i], &failed), 0);
         assert_null(failed);
     }
-}
-
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(finds_pointers_by_value_and_inside_structs),
-        CASE(asks_once_a_function_until_cleared),
-        CASE(queries_the_kernel_when_the_handle_is_a_kernel),
-        CASE(a_function_that_the_driver_will_not_describe_is_asked_once),
-        CASE(a_driver_without_the_queries_leaves_the_parameters_unknown),
-        CASE(takes_parameter_blocks_of_32_kib),
-        CASE(refuses_sizes_that_no_driver_gives),
-        CASE(refuses_packed_buffers_that_no_driver_takes),
-        CASE(reads_packed_buffers_whose_layout_the_driver_does_not_tell),
-        CASE(skips_padding_between_packed_parameters),
-        CASE(remembers_thousands_of_functions),
-        CASE(threads_launch_while_modules_unload),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -57,7 +57,7 @@ group_of(const diag_fixture_t *diag, uint32_t resource, const char *user)
     return NULL;
 }
 
-static void lists_the_blocks_that_were_live_at_the_peak(void **state)
+GROUPS_CASE(lists_the_blocks_that_were_live_at_the_peak)
 {
     diag_fixture_t diag = open_without_stacks(64);
     rmm_diag_composition_t composition;
@@ -82,7 +82,7 @@ static void lists_the_blocks_that_were_live_at_the_peak(void **state)
     diag_close(&diag);
 }
 
-static void a_new_peak_forgets_what_the_old_one_was_made_of(void **state)
+GROUPS_CASE(a_new_peak_forgets_what_the_old_one_was_made_of)
 {
     diag_fixture_t diag = open_without_stacks(64);
     rmm_diag_composition_t composition;
@@ -102,7 +102,7 @@ static void a_new_peak_forgets_what_the_old_one_was_made_of(void **state)
     diag_close(&diag);
 }
 
-static void each_location_has_a_peak_of_its_own(void **state)
+GROUPS_CASE(each_location_has_a_peak_of_its_own)
 {
     diag_fixture_t diag = open_without_stacks(64);
 
@@ -121,7 +121,7 @@ static void each_location_has_a_peak_of_its_own(void **state)
     diag_close(&diag);
 }
 
-static void blocks_without_a_part_are_counted_apart(void **state)
+GROUPS_CASE(blocks_without_a_part_are_counted_apart)
 {
     enum { BLOCKS = 1000 };
     diag_fixture_t diag = open_without_stacks(BLOCKS);
@@ -170,7 +170,7 @@ static __attribute__((noinline)) void take_there(diag_fixture_t *diag, uint64_t 
     __asm__ volatile("");
 }
 
-static void peaks_are_grouped_by_allocation_site(void **state)
+GROUPS_CASE(peaks_are_grouped_by_allocation_site)
 {
     diag_fixture_t diag = diag_open(64, 16, NULL);
 
@@ -195,7 +195,7 @@ static void peaks_are_grouped_by_allocation_site(void **state)
 }
 
 /* Rows are used again. */
-static void a_block_without_a_stack_has_no_site(void **state)
+GROUPS_CASE(a_block_without_a_stack_has_no_site)
 {
     diag_fixture_t diag = diag_open(64, 16, NULL);
 
@@ -224,7 +224,7 @@ take_along(diag_fixture_t *diag, uint32_t path, int bits, uint64_t i)
     __asm__ volatile("");
 }
 
-static void sites_too_many_are_counted_and_lose_no_block_of_the_peak(void **state)
+GROUPS_CASE(sites_too_many_are_counted_and_lose_no_block_of_the_peak)
 {
     enum { BITS = 13, BLOCKS = 1 << BITS };
     diag_fixture_t diag = diag_open(BLOCKS, 16, NULL);
@@ -332,7 +332,7 @@ static void compare(const model_t *model, const diag_fixture_t *diag)
     assert_int_equal(groups->count, count);
 }
 
-static void agrees_with_a_model_that_copies_all_blocks(void **state)
+GROUPS_CASE(agrees_with_a_model_that_copies_all_blocks)
 {
     model_t *model = calloc(1, sizeof(*model));
     diag_fixture_t diag = open_without_stacks(PLACES);
@@ -347,20 +347,4 @@ static void agrees_with_a_model_that_copies_all_blocks(void **state)
     }
     free(model);
     diag_close(&diag);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        GROUPS_CASE(lists_the_blocks_that_were_live_at_the_peak),
-        GROUPS_CASE(a_new_peak_forgets_what_the_old_one_was_made_of),
-        GROUPS_CASE(each_location_has_a_peak_of_its_own),
-        GROUPS_CASE(blocks_without_a_part_are_counted_apart),
-        GROUPS_CASE(peaks_are_grouped_by_allocation_site),
-        GROUPS_CASE(a_block_without_a_stack_has_no_site),
-        GROUPS_CASE(sites_too_many_are_counted_and_lose_no_block_of_the_peak),
-        GROUPS_CASE(agrees_with_a_model_that_copies_all_blocks),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

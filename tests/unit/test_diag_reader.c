@@ -137,6 +137,8 @@ static int close_file(void **state)
     return 0;
 }
 
+#define CASE(name) TEST_CASE_WITH(name, set_up, close_file)
+
 typedef struct seen {
     uint32_t count, last;
     uint64_t bytes;
@@ -154,7 +156,7 @@ static bool see(const rmm_diag_row_info_t *row, void *arg)
     return seen->count != seen->stop_after;
 }
 
-static void what_holds_together_is_read(void **state)
+CASE(what_holds_together_is_read)
 {
     rmm_diag_kernel_info_t kernel;
     assert_int_equal(attach(), 0);
@@ -176,7 +178,7 @@ static void what_holds_together_is_read(void **state)
     assert_int_equal(seen.count, 70);
 }
 
-static void users_are_kernels_and_functions(void **state)
+CASE(users_are_kernels_and_functions)
 {
     char name[RMM_DIAG_NAME_BYTES];
     assert_int_equal(attach(), 0);
@@ -190,7 +192,7 @@ static void users_are_kernels_and_functions(void **state)
     assert_string_equal(name, "");
 }
 
-static void a_peak_has_its_own_parts_only(void **state)
+CASE(a_peak_has_its_own_parts_only)
 {
     rmm_diag_groups_t *groups = rmm_diag_groups_create();
     rmm_diag_composition_t composition;
@@ -208,7 +210,7 @@ static void a_peak_has_its_own_parts_only(void **state)
 }
 
 /* A file of minor version 0: a short header, short rows, no functions. */
-static void an_older_file_is_read(void **state)
+CASE(an_older_file_is_read)
 {
     enum { OLD_ROW = 96, OLD_HEADER = 256 };
     static _Alignas(8) char old[OLD_HEADER + 256 * KERNELS + OLD_ROW * ROWS];
@@ -252,7 +254,7 @@ static bool see_verdict(const rmm_diag_group_t *group, void *arg)
 
 /* A file of minor version 9: rows and verdicts end before the site, which is not made of what
  * follows them. */
-static void a_file_without_sites_is_read(void **state)
+CASE(a_file_without_sites_is_read)
 {
     uint32_t sites = 0;
     sample.header.version_minor = 9;
@@ -278,7 +280,7 @@ static void a_file_without_sites_is_read(void **state)
     assert_int_equal(sites, 0);
 }
 
-static void a_resource_is_known_by_its_id(void **state)
+CASE(a_resource_is_known_by_its_id)
 {
     rmm_diag_resource_name_t name;
 
@@ -302,7 +304,7 @@ static void a_resource_is_known_by_its_id(void **state)
     assert_string_equal(name.type, "");
 }
 
-static void a_site_is_looked_up_in_its_table_only(void **state)
+CASE(a_site_is_looked_up_in_its_table_only)
 {
     rmm_diag_stack_info_t stack;
     sample.sites[1].frame_count = UINT32_MAX;
@@ -366,7 +368,7 @@ static findings_sample_t sample_of_findings(void)
     return made;
 }
 
-static void a_finding_of_order_names_who_was_before(void **state)
+CASE(a_finding_of_order_names_who_was_before)
 {
     findings_sample_t made = sample_of_findings();
     rmm_diag_finding_info_t kept[2];
@@ -383,7 +385,7 @@ static void a_finding_of_order_names_who_was_before(void **state)
 }
 
 /* As a writer of minor version 2 wrote them, one behind the other. */
-static void a_finding_of_an_older_writer_is_about_bounds(void **state)
+CASE(a_finding_of_an_older_writer_is_about_bounds)
 {
     enum { OLD_FINDING = 128 };
     findings_sample_t made = sample_of_findings();
@@ -408,7 +410,7 @@ static void a_finding_of_an_older_writer_is_about_bounds(void **state)
     close(fd);
 }
 
-static void a_row_that_changes_all_the_time_is_counted_but_not_shown(void **state)
+CASE(a_row_that_changes_all_the_time_is_counted_but_not_shown)
 {
     sample.rows[1].sequence = 7;
     sample.rows[99].sequence = 9;
@@ -435,7 +437,7 @@ static void write_row(int fd, uint64_t offset)
     }
 }
 
-static void a_row_that_is_written_meanwhile_is_read_again(void **state)
+CASE(a_row_that_is_written_meanwhile_is_read_again)
 {
     seen_t before = {0}, after = {0};
     assert_int_equal(attach(), 0);
@@ -447,7 +449,7 @@ static void a_row_that_is_written_meanwhile_is_read_again(void **state)
     assert_int_equal(after.bytes, before.bytes - 1 + 5000);
 }
 
-static void what_does_not_hold_together_is_refused(void **state)
+CASE(what_does_not_hold_together_is_refused)
 {
 #define REFUSES(change, error)                                                         \
     do {                                                                               \
@@ -497,7 +499,7 @@ static void what_does_not_hold_together_is_refused(void **state)
     close(fd);
 }
 
-static void a_file_cut_while_it_is_read_ends_the_walk(void **state)
+CASE(a_file_cut_while_it_is_read_ends_the_walk)
 {
     rmm_diag_kernel_info_t kernel;
     assert_int_equal(attach(), 0);
@@ -509,7 +511,7 @@ static void a_file_cut_while_it_is_read_ends_the_walk(void **state)
     assert_false(rmm_diag_read_kernel(&file, 0, &kernel));
 }
 
-static void only_a_regular_file_of_its_owner_is_opened(void **state)
+CASE(only_a_regular_file_of_its_owner_is_opened)
 {
     const char *name = "0.0123456789abcdef";
     runtime_t runtime;
@@ -533,7 +535,7 @@ static void only_a_regular_file_of_its_owner_is_opened(void **state)
     runtime_close(&runtime);
 }
 
-static void what_a_newer_writer_knows_has_the_name_unknown(void **state)
+CASE(what_a_newer_writer_knows_has_the_name_unknown)
 {
     assert_string_equal(rmm_diag_finding_name(RMM_DIAG_OUT_OF_BOUNDS), "out_of_bounds");
     assert_string_equal(rmm_diag_finding_name(0), "unknown");
@@ -541,28 +543,4 @@ static void what_a_newer_writer_knows_has_the_name_unknown(void **state)
     assert_string_equal(rmm_diag_access_name(RMM_DIAG_READS), "read");
     assert_string_equal(rmm_diag_access_name(RMM_DIAG_WRITES), "write");
     assert_string_equal(rmm_diag_access_name(99), "unknown");
-}
-
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, close_file)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(what_holds_together_is_read),
-        CASE(users_are_kernels_and_functions),
-        CASE(a_peak_has_its_own_parts_only),
-        CASE(an_older_file_is_read),
-        CASE(a_file_without_sites_is_read),
-        CASE(a_resource_is_known_by_its_id),
-        CASE(a_site_is_looked_up_in_its_table_only),
-        CASE(a_finding_of_order_names_who_was_before),
-        CASE(a_finding_of_an_older_writer_is_about_bounds),
-        CASE(a_row_that_changes_all_the_time_is_counted_but_not_shown),
-        CASE(a_row_that_is_written_meanwhile_is_read_again),
-        CASE(what_does_not_hold_together_is_refused),
-        CASE(a_file_cut_while_it_is_read_ends_the_walk),
-        CASE(only_a_regular_file_of_its_owner_is_opened),
-        CASE(what_a_newer_writer_knows_has_the_name_unknown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

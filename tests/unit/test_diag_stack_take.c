@@ -13,7 +13,7 @@
 
 /* --- the depot ----------------------------------------------------------------------------- */
 
-static void keeps_each_stack_once_and_no_more_than_there_is_room_for(void **state)
+TEST_CASE(keeps_each_stack_once_and_no_more_than_there_is_room_for)
 {
     rmm_stack_depot_t depot;
     rmm_stack_raw_t stack = {.count = 2, .frames = {&depot}}, out;
@@ -36,7 +36,7 @@ static void keeps_each_stack_once_and_no_more_than_there_is_room_for(void **stat
     rmm__stack_depot_fini(&depot);
 }
 
-static void a_number_is_of_one_depot(void **state)
+TEST_CASE(a_number_is_of_one_depot)
 {
     rmm_stack_depot_t depots[2];
     rmm_stack_raw_t other = {.count = 1, .frames = {(void *)1}};
@@ -85,7 +85,7 @@ static bool is_same(const rmm_stack_raw_t *a, const rmm_stack_raw_t *b)
 }
 
 /* What is remembered of a thread's stacks must never be given for another one. */
-static void a_stack_that_is_taken_again_is_the_same_and_another_is_not(void **state)
+TEST_CASE(a_stack_that_is_taken_again_is_the_same_and_another_is_not)
 {
     enum { DEPTHS = 12, TAKEN = 3 * DEPTHS };
     static rmm_stack_raw_t taken[TAKEN];
@@ -131,7 +131,7 @@ __attribute__((noinline)) static uint32_t way_at(uint32_t i)
     return i < 2 * WAYS ? i % WAYS : i * 2654435761u % WAYS;
 }
 
-static void repeated_call_paths_keep_distinct_stacks(void **state)
+TEST_CASE(repeated_call_paths_keep_distinct_stacks)
 {
     static rmm_stack_raw_t taken[4 * WAYS];
 
@@ -162,7 +162,7 @@ static long mapped_pages(void)
     return pages;
 }
 
-static void what_a_thread_remembers_ends_with_it(void **state)
+TEST_CASE(what_a_thread_remembers_ends_with_it)
 {
     enum { THREADS = 200 };
     static rmm_stack_raw_t taken;
@@ -243,7 +243,7 @@ static long grown_by_threads(uint32_t count)
 }
 
 /* Each alone would have 650 KiB. A thread that comes after them has as much again. */
-static void the_memory_for_the_stacks_of_all_threads_is_bounded(void **state)
+TEST_CASE(the_memory_for_the_stacks_of_all_threads_is_bounded)
 {
     long most = (long)CREW * 650 * 3 / 4;
 
@@ -254,18 +254,4 @@ static void the_memory_for_the_stacks_of_all_threads_is_bounded(void **state)
 #endif
     assert_true(grown_by_threads(CREW) < most);
     assert_true(grown_by_threads(1) > 600);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keeps_each_stack_once_and_no_more_than_there_is_room_for),
-        cmocka_unit_test(a_number_is_of_one_depot),
-        cmocka_unit_test(a_stack_that_is_taken_again_is_the_same_and_another_is_not),
-        cmocka_unit_test(repeated_call_paths_keep_distinct_stacks),
-        cmocka_unit_test(what_a_thread_remembers_ends_with_it),
-        cmocka_unit_test(the_memory_for_the_stacks_of_all_threads_is_bounded),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

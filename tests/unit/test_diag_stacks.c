@@ -36,6 +36,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+#define CASE(name) TEST_CASE_WITH(name, set_up, tear_down)
+
 static void overrun(uint64_t bytes)
 {
     const uint64_t word = BASE;
@@ -79,7 +81,7 @@ static rmm_diag_module_t *module_at(uint32_t index)
     return (rmm_diag_module_t *)(void *)(memory + diag.header->modules_offset) + index;
 }
 
-static void a_new_finding_has_the_stack_of_its_caller(void **state)
+CASE(a_new_finding_has_the_stack_of_its_caller)
 {
     rmm_diag_stack_info_t stack;
     rmm_diag_module_info_t module;
@@ -100,7 +102,7 @@ static void a_new_finding_has_the_stack_of_its_caller(void **state)
     assert_false(rmm_diag_read_stack(&file, 1, &stack));
 }
 
-static void each_kind_is_captured_once(void **state)
+CASE(each_kind_is_captured_once)
 {
     rmm_diag_stack_t first;
     rmm_diag_stack_info_t stack;
@@ -118,7 +120,7 @@ static void each_kind_is_captured_once(void **state)
     assert_in_range(diag.header->modules_used, 1, 16);
 }
 
-static void inconsistent_tables_are_refused(void **state)
+CASE(inconsistent_tables_are_refused)
 {
     const rmm_diag_header_t good = *diag.header;
 #define REFUSES(change)                                                                \
@@ -140,7 +142,7 @@ static void inconsistent_tables_are_refused(void **state)
     assert_int_equal(attach(), 0);
 }
 
-static void cuts_values_that_exceed_the_tables(void **state)
+CASE(cuts_values_that_exceed_the_tables)
 {
     rmm_diag_stack_info_t stack;
     rmm_diag_module_info_t module;
@@ -163,17 +165,4 @@ static void cuts_values_that_exceed_the_tables(void **state)
     stack_at(0)->sequence |= 1; /* being written */
     assert_int_equal(attach(), 0);
     assert_false(rmm_diag_read_stack(&file, 0, &stack));
-}
-
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(a_new_finding_has_the_stack_of_its_caller),
-        CASE(each_kind_is_captured_once),
-        CASE(inconsistent_tables_are_refused),
-        CASE(cuts_values_that_exceed_the_tables),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

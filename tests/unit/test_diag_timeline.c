@@ -42,6 +42,8 @@ static int drop_engine(void **state)
     return 0;
 }
 
+#define CASE(name) TEST_CASE_WITH(name, make_engine, drop_engine)
+
 /* --- reading -------------------------------------------------------------------------- */
 
 typedef struct seen {
@@ -85,7 +87,7 @@ static seen_t look(void)
 
 /* --- what is written ------------------------------------------------------------------ */
 
-static void a_freed_block_is_one_event_with_its_life(void **state)
+CASE(a_freed_block_is_one_event_with_its_life)
 {
     rmm_diag_block_v1_t block = diag_block(BASE, 1000);
     seen_t seen;
@@ -113,7 +115,7 @@ static void a_freed_block_is_one_event_with_its_life(void **state)
     assert_true(seen.events[1].begin_ns < seen.events[2].end_ns);
 }
 
-static void a_free_that_is_refused_is_no_event(void **state)
+CASE(a_free_that_is_refused_is_no_event)
 {
     diag_alloc(&diag, BASE, 1000);
     diag_free(&diag, BASE, 999);
@@ -121,7 +123,7 @@ static void a_free_that_is_refused_is_no_event(void **state)
     assert_int_equal(look().count, 0);
 }
 
-static void a_block_whose_free_was_not_seen_ends_with_the_next(void **state)
+CASE(a_block_whose_free_was_not_seen_ends_with_the_next)
 {
     seen_t seen;
 
@@ -149,7 +151,7 @@ static void send(uint32_t kind, rmm_stream_t stream, uint32_t before)
     rmm__diag_engine_on_event(diag.engine, &event);
 }
 
-static void calls_are_noted_when_they_have_succeeded(void **state)
+CASE(calls_are_noted_when_they_have_succeeded)
 {
     static const uint32_t kinds[] = {
         RMM_DIAG_COPY, RMM_DIAG_SET, RMM_DIAG_PREFETCH, RMM_DIAG_GRAPH_LAUNCH};
@@ -171,7 +173,7 @@ static void calls_are_noted_when_they_have_succeeded(void **state)
 }
 
 /* Events have handles, blocks have both: what a handle means is learned from blocks. */
-static void a_stream_is_known_by_its_blocks(void **state)
+CASE(a_stream_is_known_by_its_blocks)
 {
     rmm_stream_t one = (rmm_stream_t)(uintptr_t)0x55550010;
     rmm_diag_block_v1_t block = diag_block(BASE, 1000);
@@ -201,7 +203,7 @@ static void a_stream_is_known_by_its_blocks(void **state)
 
 /* --- a full ring ---------------------------------------------------------------------- */
 
-static void a_full_ring_has_the_last_events_but_for_the_oldest(void **state)
+CASE(a_full_ring_has_the_last_events_but_for_the_oldest)
 {
     for (uint64_t i = 0; i < EVENTS - 1; i++) {
         diag_alloc(&diag, BASE, 100 + i);
@@ -234,7 +236,7 @@ static void assert_refused(int error)
     close(fd);
 }
 
-static void refuses_what_does_not_hold_together(void **state)
+CASE(refuses_what_does_not_hold_together)
 {
     const rmm_timeline_header_t good = *ring;
 
@@ -269,7 +271,7 @@ static void refuses_what_does_not_hold_together(void **state)
     *ring = good;
 }
 
-static void longer_events_of_a_newer_writer_are_read(void **state)
+CASE(longer_events_of_a_newer_writer_are_read)
 {
     rmm_timeline_event_t *events = (void *)(ring + 1);
     seen_t seen;
@@ -288,22 +290,4 @@ static void longer_events_of_a_newer_writer_are_read(void **state)
     }
     ring->events_stride = sizeof(rmm_timeline_event_t);
     ring->events_count = EVENTS;
-}
-
-#define CASE(name) cmocka_unit_test_setup_teardown(name, make_engine, drop_engine)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(a_freed_block_is_one_event_with_its_life),
-        CASE(a_free_that_is_refused_is_no_event),
-        CASE(a_block_whose_free_was_not_seen_ends_with_the_next),
-        CASE(calls_are_noted_when_they_have_succeeded),
-        CASE(a_stream_is_known_by_its_blocks),
-        CASE(a_full_ring_has_the_last_events_but_for_the_oldest),
-        CASE(refuses_what_does_not_hold_together),
-        CASE(longer_events_of_a_newer_writer_are_read),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

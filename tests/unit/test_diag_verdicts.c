@@ -75,7 +75,7 @@ static void live(diag_fixture_t *diag, int before, int between, int after)
     diag_free(diag, BASE, 1000);
 }
 
-static void a_block_freed_unused_was_never_used(void **state)
+GROUPS_CASE(a_block_freed_unused_was_never_used)
 {
     diag_fixture_t diag = open_without_stacks();
     const rmm_diag_group_t *group = NULL;
@@ -96,7 +96,7 @@ static void a_block_freed_unused_was_never_used(void **state)
     diag_close(&diag);
 }
 
-static void three_launches_before_and_behind_its_uses_are_early_and_late(void **state)
+GROUPS_CASE(three_launches_before_and_behind_its_uses_are_early_and_late)
 {
     static const struct {
         int before, between, after;
@@ -123,7 +123,7 @@ static void three_launches_before_and_behind_its_uses_are_early_and_late(void **
     }
 }
 
-static void live_blocks_are_judged_by_launches_and_time(void **state)
+GROUPS_CASE(live_blocks_are_judged_by_launches_and_time)
 {
     diag_fixture_t diag = diag_open(16, 16, NULL);
     uint64_t used_ns = 0;
@@ -153,7 +153,7 @@ static void live_blocks_are_judged_by_launches_and_time(void **state)
     diag_close(&diag);
 }
 
-static void host_memory_gets_no_verdict_but_leaked(void **state)
+GROUPS_CASE(host_memory_gets_no_verdict_but_leaked)
 {
     diag_fixture_t diag = diag_open(16, 16, NULL);
     rmm_diag_block_v1_t block = diag_block(BASE, 1000);
@@ -172,7 +172,7 @@ static void host_memory_gets_no_verdict_but_leaked(void **state)
 }
 
 /* A resource that hands out parts of a block uses it, and no event tells of that. */
-static void a_block_that_is_handed_out_in_parts_has_no_verdict(void **state)
+GROUPS_CASE(a_block_that_is_handed_out_in_parts_has_no_verdict)
 {
     diag_fixture_t diag = diag_open(16, 16, NULL);
 
@@ -186,7 +186,7 @@ static void a_block_that_is_handed_out_in_parts_has_no_verdict(void **state)
     diag_close(&diag);
 }
 
-static void without_usage_nothing_is_judged(void **state)
+GROUPS_CASE(without_usage_nothing_is_judged)
 {
     diag_fixture_t diag = diag_open_modes(16, 16, NULL, RMM_DIAG_MODE_BOUNDS);
 
@@ -199,7 +199,7 @@ static void without_usage_nothing_is_judged(void **state)
 }
 
 /* The mode can be switched while the program runs. */
-static void a_block_with_uses_that_were_not_seen_has_no_verdict(void **state)
+GROUPS_CASE(a_block_with_uses_that_were_not_seen_has_no_verdict)
 {
     diag_fixture_t diag = diag_open(16, 16, NULL);
 
@@ -220,7 +220,7 @@ static void a_block_with_uses_that_were_not_seen_has_no_verdict(void **state)
     diag_close(&diag);
 }
 
-static void a_verdict_too_many_is_counted(void **state)
+GROUPS_CASE(a_verdict_too_many_is_counted)
 {
     enum { KINDS = 3000 };
     diag_fixture_t diag = open_without_stacks();
@@ -244,8 +244,7 @@ static void a_verdict_too_many_is_counted(void **state)
     diag_close(&diag);
 }
 
-static void
-verdicts_on_freed_and_live_blocks_say_where_they_were_allocated(void **state)
+GROUPS_CASE(verdicts_on_freed_and_live_blocks_say_where_they_were_allocated)
 {
     diag_fixture_t diag = diag_open(16, 16, NULL);
     uint32_t freed_site = 0;
@@ -264,7 +263,7 @@ verdicts_on_freed_and_live_blocks_say_where_they_were_allocated(void **state)
     diag_close(&diag);
 }
 
-static void a_verdict_without_room_for_its_site_is_kept(void **state)
+GROUPS_CASE(a_verdict_without_room_for_its_site_is_kept)
 {
     enum { SITES = 4000 };
     diag_fixture_t diag = diag_open(16, 16, NULL);
@@ -298,7 +297,7 @@ static const char *confidence(const diag_fixture_t *diag, rmm_diag_verdict_t ver
     return text;
 }
 
-static void uses_that_are_known_to_be_missing_make_a_verdict_a_hint(void **state)
+GROUPS_CASE(uses_that_are_known_to_be_missing_make_a_verdict_a_hint)
 {
     diag_fixture_t diag = diag_open(16, 16, NULL);
 
@@ -315,7 +314,7 @@ static void uses_that_are_known_to_be_missing_make_a_verdict_a_hint(void **state
     diag_close(&diag);
 }
 
-static void sums_do_not_wrap(void **state)
+TEST_CASE(sums_do_not_wrap)
 {
     assert_int_equal(rmm_diag_byte_ms(1000, 2 * SECOND), 2000000);
     assert_int_equal(rmm_diag_byte_ms(UINT64_MAX, UINT64_MAX), UINT64_MAX);
@@ -327,24 +326,4 @@ static void sums_do_not_wrap(void **state)
     assert_string_equal(rmm_diag_verdict_name(0), "unknown");
     assert_string_equal(rmm_diag_verdict_name(UINT32_MAX), "unknown");
     assert_string_equal(rmm_diag_verdict_name(RMM_DIAG_IDLE), "idle");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        GROUPS_CASE(a_block_freed_unused_was_never_used),
-        GROUPS_CASE(three_launches_before_and_behind_its_uses_are_early_and_late),
-        GROUPS_CASE(live_blocks_are_judged_by_launches_and_time),
-        GROUPS_CASE(host_memory_gets_no_verdict_but_leaked),
-        GROUPS_CASE(a_block_that_is_handed_out_in_parts_has_no_verdict),
-        GROUPS_CASE(without_usage_nothing_is_judged),
-        GROUPS_CASE(a_block_with_uses_that_were_not_seen_has_no_verdict),
-        GROUPS_CASE(a_verdict_too_many_is_counted),
-        GROUPS_CASE(verdicts_on_freed_and_live_blocks_say_where_they_were_allocated),
-        GROUPS_CASE(a_verdict_without_room_for_its_site_is_kept),
-        GROUPS_CASE(uses_that_are_known_to_be_missing_make_a_verdict_a_hint),
-        cmocka_unit_test(sums_do_not_wrap),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,6 +25,8 @@ static int drop_runtime(void **state)
     return 0;
 }
 
+#define CASE(name) TEST_CASE_WITH(name, make_runtime, drop_runtime)
+
 static rmm_diag_block_v1_t allocated[16], freed[16];
 static unsigned allocated_count, freed_count;
 
@@ -67,7 +69,7 @@ static void attach_wrongly(child_t *self, void *argument)
     CHECK(rmm_diag_attach_v1(&good, &services) == RMM_ERR_UNSUPPORTED);
 }
 
-static void takes_one_with_complete_hooks(void **state)
+CASE(takes_one_with_complete_hooks)
 {
     child_run(attach_wrongly, NULL);
 }
@@ -110,7 +112,7 @@ static void allocate_attached(child_t *self, void *argument)
     CHECK(allocated_count == 1 && freed_count == 2);
 }
 
-static void tells_the_hooks_what_users_hold(void **state)
+CASE(tells_the_hooks_what_users_hold)
 {
     char path[512];
 
@@ -144,7 +146,7 @@ static void release_with_blocks_out(child_t *self, void *argument)
     }
 }
 
-static void tells_of_blocks_that_end_with_their_resource(void **state)
+CASE(tells_of_blocks_that_end_with_their_resource)
 {
     setenv("RMM_LOG_LEVEL", "off", 1);
     child_run(release_with_blocks_out, NULL);
@@ -174,7 +176,7 @@ static void fork_attached(child_t *self, void *argument)
     CHECK(freed_count == 1);
 }
 
-static void tells_nothing_in_a_forked_child(void **state)
+CASE(tells_nothing_in_a_forked_child)
 {
     child_run(fork_attached, NULL);
 }
@@ -214,22 +216,7 @@ static void allocate_while_it_is_looked_for(child_t *self, void *argument)
     rmm_resource_release(injected_upstream);
 }
 
-static void tells_an_injected_library_nothing_of_its_own(void **state)
+CASE(tells_an_injected_library_nothing_of_its_own)
 {
     child_run(allocate_while_it_is_looked_for, NULL);
-}
-
-#define CASE(name) cmocka_unit_test_setup_teardown(name, make_runtime, drop_runtime)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(takes_one_with_complete_hooks),
-        CASE(tells_the_hooks_what_users_hold),
-        CASE(tells_of_blocks_that_end_with_their_resource),
-        CASE(tells_nothing_in_a_forked_child),
-        CASE(tells_an_injected_library_nothing_of_its_own),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,6 +33,8 @@ static int drop_runtime(void **state)
     return 0;
 }
 
+#define CASE(name) TEST_CASE_WITH(name, make_runtime, drop_runtime)
+
 /* --- kernels ------------------------------------------------------------------------- */
 
 typedef struct write {
@@ -203,17 +205,17 @@ static void in_every_resource(int64_t offset)
     }
 }
 
-static void finds_one_byte_in_the_padding(void **state)
+CASE(finds_one_byte_in_the_padding)
 {
     in_every_resource(1000);
 }
 
-static void finds_the_byte_behind_the_padding(void **state)
+CASE(finds_the_byte_behind_the_padding)
 {
     in_every_resource(1024);
 }
 
-static void finds_the_last_byte_of_the_guard(void **state)
+CASE(finds_the_last_byte_of_the_guard)
 {
     in_every_resource(1279);
 }
@@ -234,7 +236,7 @@ static void underrun(child_t *self, void *argument)
     expect_one(&(expected_t){"faulty", later, -4});
 }
 
-static void finds_a_write_before_a_block_of_a_pool(void **state)
+CASE(finds_a_write_before_a_block_of_a_pool)
 {
     static const char *const dividers[] = {"pool", "pool_virtual", "arena"};
 
@@ -269,7 +271,7 @@ static void use_correctly(child_t *self, void *argument)
     rmm_resource_release(mr);
 }
 
-static void finds_nothing_in_correct_programs(void **state)
+CASE(finds_nothing_in_correct_programs)
 {
     for (int i = 0; i < SPECS; i++) {
         print_message("%s\n", specs[i]);
@@ -309,7 +311,7 @@ static void pass_pointers(child_t *self, void *argument)
     expect_nothing();
 }
 
-static void an_unordered_check_finds_nothing(void **state)
+CASE(an_unordered_check_finds_nothing)
 {
     child_run(pass_pointers, NULL);
 }
@@ -336,7 +338,7 @@ static void run_two_streams(child_t *self, void *argument)
     }
 }
 
-static void the_kernel_of_the_other_stream_is_not_blamed(void **state)
+CASE(the_kernel_of_the_other_stream_is_not_blamed)
 {
     child_run(run_two_streams, NULL);
 }
@@ -355,7 +357,7 @@ static void free_at_once(child_t *self, void *argument)
     expect_one(&(expected_t){"faulty", block, 1001});
 }
 
-static void finds_the_error_on_a_block_that_is_freed_at_once(void **state)
+CASE(finds_the_error_on_a_block_that_is_freed_at_once)
 {
     child_run(free_at_once, NULL);
 }
@@ -374,7 +376,7 @@ static void free_after_waiting(child_t *self, void *argument)
     expect_one(&(expected_t){"faulty", block, 1001});
 }
 
-static void finds_the_error_on_a_block_that_is_freed_after_a_wait(void **state)
+CASE(finds_the_error_on_a_block_that_is_freed_after_a_wait)
 {
     child_run(free_after_waiting, NULL);
 }
@@ -406,7 +408,7 @@ static void hide_the_pointer(child_t *self, void *argument)
     expect_one(&(expected_t){NULL, block, 1000});
 }
 
-static void finds_at_the_free_what_no_launch_explains(void **state)
+CASE(finds_at_the_free_what_no_launch_explains)
 {
     child_run(hide_the_pointer, NULL);
 }
@@ -450,7 +452,7 @@ static void use_a_full_list(child_t *self, void *argument)
     CHECK(unchecked() == 1);
 }
 
-static void a_launch_with_more_blocks_than_are_listed_is_not_quite_checked(void **state)
+CASE(a_launch_with_more_blocks_than_are_listed_is_not_quite_checked)
 {
     child_run(use_a_full_list, NULL);
 }
@@ -482,7 +484,7 @@ static void capture_an_overrun(child_t *self, void *argument)
     CHECK(rmm_sim_graph_destroy(graph) == 0);
 }
 
-static void a_captured_launch_is_counted_as_unchecked(void **state)
+CASE(a_captured_launch_is_counted_as_unchecked)
 {
     child_run(capture_an_overrun, NULL);
 }
@@ -513,7 +515,7 @@ static void allocate_in_a_capture(child_t *self, void *argument)
     CHECK(rmm_sim_graph_destroy(graph) == 0);
 }
 
-static void finds_nothing_in_a_correct_capture(void **state)
+CASE(finds_nothing_in_a_correct_capture)
 {
     child_run(allocate_in_a_capture, NULL);
 }
@@ -537,7 +539,7 @@ static void fill_a_pool(child_t *self, void *argument)
     rmm_resource_release(cuda);
 }
 
-static void a_block_that_fills_its_pool_has_no_guard(void **state)
+CASE(a_block_that_fills_its_pool_has_no_guard)
 {
     child_run(fill_a_pool, NULL);
 }
@@ -567,7 +569,7 @@ static void use_from_threads(child_t *self, void *argument)
     expect_nothing();
 }
 
-static void finds_nothing_while_blocks_change_hands(void **state)
+CASE(finds_nothing_while_blocks_change_hands)
 {
     child_run(use_from_threads, NULL);
 }
@@ -603,33 +605,7 @@ static void switch_off(child_t *self, void *argument)
     close(fd);
 }
 
-static void guards_are_switched_off_and_never_on(void **state)
+CASE(guards_are_switched_off_and_never_on)
 {
     child_run(switch_off, NULL);
-}
-
-#define CASE(name) cmocka_unit_test_setup_teardown(name, make_runtime, drop_runtime)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(finds_one_byte_in_the_padding),
-        CASE(finds_the_byte_behind_the_padding),
-        CASE(finds_the_last_byte_of_the_guard),
-        CASE(finds_a_write_before_a_block_of_a_pool),
-        CASE(finds_nothing_in_correct_programs),
-        CASE(an_unordered_check_finds_nothing),
-        CASE(the_kernel_of_the_other_stream_is_not_blamed),
-        CASE(finds_the_error_on_a_block_that_is_freed_at_once),
-        CASE(finds_the_error_on_a_block_that_is_freed_after_a_wait),
-        CASE(finds_at_the_free_what_no_launch_explains),
-        CASE(a_launch_with_more_blocks_than_are_listed_is_not_quite_checked),
-        CASE(a_captured_launch_is_counted_as_unchecked),
-        CASE(finds_nothing_in_a_correct_capture),
-        CASE(a_block_that_fills_its_pool_has_no_guard),
-        CASE(finds_nothing_while_blocks_change_hands),
-        CASE(guards_are_switched_off_and_never_on),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

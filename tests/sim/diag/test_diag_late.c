@@ -32,6 +32,8 @@ static int drop_runtime(void **state)
     return 0;
 }
 
+#define CASE(name) TEST_CASE_WITH(name, make_runtime, drop_runtime)
+
 static void do_nothing(const void *const *params)
 {
     (void)params;
@@ -83,7 +85,7 @@ static void use_late(child_t *self, void *argument)
     diag_file_close(&file);
 }
 
-static void shows_the_stacks_of_use_allocation_and_free(void **state)
+CASE(shows_the_stacks_of_use_allocation_and_free)
 {
     child_run(use_late, NULL);
 }
@@ -116,7 +118,7 @@ static void give_back(child_t *self, void *argument)
     expect_findings(&runtime, 0);
 }
 
-static void memory_of_a_pool_that_has_ended_is_not_looked_at(void **state)
+CASE(memory_of_a_pool_that_has_ended_is_not_looked_at)
 {
     child_run(give_back, NULL);
 }
@@ -133,7 +135,7 @@ static void trim(child_t *self, void *argument)
     expect_findings(&runtime, 0);
 }
 
-static void memory_that_a_pool_gives_back_is_not_looked_at(void **state)
+CASE(memory_that_a_pool_gives_back_is_not_looked_at)
 {
     child_run(trim, NULL);
 }
@@ -170,7 +172,7 @@ static void take_in_callback(child_t *self, void *argument)
     expect_findings(&runtime, 0);
 }
 
-static void memory_that_a_programs_own_function_takes_is_its_own(void **state)
+CASE(memory_that_a_programs_own_function_takes_is_its_own)
 {
     child_run(take_in_callback, NULL);
 }
@@ -191,7 +193,7 @@ static void stack_pools(child_t *self, void *argument)
     expect_findings(&runtime, 1);
 }
 
-static void pools_over_pools_are_followed(void **state)
+CASE(pools_over_pools_are_followed)
 {
     child_run(stack_pools, NULL);
 }
@@ -213,7 +215,7 @@ static void use_on_second(child_t *self, void *argument)
     expect_findings(&runtime, 1);
 }
 
-static void distinguishes_blocks_of_another_gpu(void **state)
+CASE(distinguishes_blocks_of_another_gpu)
 {
     child_run(use_on_second, NULL);
 }
@@ -249,7 +251,7 @@ static void use_from_threads(child_t *self, void *argument)
     expect_findings(&runtime, 0);
 }
 
-static void finds_nothing_while_threads_launch_and_free(void **state)
+CASE(finds_nothing_while_threads_launch_and_free)
 {
     child_run(use_from_threads, NULL);
 }
@@ -273,25 +275,7 @@ static void use_in_forked(child_t *self, void *argument)
     expect_findings(&runtime, 1);
 }
 
-static void a_forked_child_reports_nothing(void **state)
+CASE(a_forked_child_reports_nothing)
 {
     child_run(use_in_forked, NULL);
-}
-
-#define CASE(name) cmocka_unit_test_setup_teardown(name, make_runtime, drop_runtime)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(shows_the_stacks_of_use_allocation_and_free),
-        CASE(memory_of_a_pool_that_has_ended_is_not_looked_at),
-        CASE(memory_that_a_pool_gives_back_is_not_looked_at),
-        CASE(memory_that_a_programs_own_function_takes_is_its_own),
-        CASE(pools_over_pools_are_followed),
-        CASE(distinguishes_blocks_of_another_gpu),
-        CASE(finds_nothing_while_threads_launch_and_free),
-        CASE(a_forked_child_reports_nothing),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -187,7 +187,7 @@ static void run_seed(child_t *self, void *argument)
     diag_file_close(&file);
 }
 
-static void finds_each_error_and_nothing_else(void **state)
+TEST_CASE(finds_each_error_and_nothing_else)
 {
     unsetenv("RMM_PUBLISH");
     setenv("RMM_DIAG", "usage,bounds", 1);
@@ -196,13 +196,4 @@ static void finds_each_error_and_nothing_else(void **state)
         child_run(run_seed, &seed);
         runtime_close(&runtime);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(finds_each_error_and_nothing_else),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,6 +27,8 @@ static int drop_runtime(void **state)
     return 0;
 }
 
+#define CASE(name) TEST_CASE_WITH(name, make_runtime, drop_runtime)
+
 /* --- an error ------------------------------------------------------------------------ */
 
 /* The simulated GPU refuses the call, and the finding is there all the same. */
@@ -41,7 +43,7 @@ static void overrun_the_gpu(child_t *self, void *argument)
     expect_findings(&runtime, 1);
 }
 
-static void finds_an_error_before_the_call_is_made(void **state)
+CASE(finds_an_error_before_the_call_is_made)
 {
     child_run(overrun_the_gpu, NULL);
 }
@@ -102,7 +104,7 @@ static void use_every_resource(child_t *self, void *argument)
     expect_findings(&runtime, 0);
 }
 
-static void finds_nothing_in_what_the_library_does_itself(void **state)
+CASE(finds_nothing_in_what_the_library_does_itself)
 {
     child_run(use_every_resource, NULL);
 }
@@ -131,20 +133,7 @@ static void use_from_threads(child_t *self, void *argument)
     expect_findings(&runtime, 0);
 }
 
-static void finds_nothing_while_blocks_change_hands(void **state)
+CASE(finds_nothing_while_blocks_change_hands)
 {
     child_run(use_from_threads, NULL);
-}
-
-#define CASE(name) cmocka_unit_test_setup_teardown(name, make_runtime, drop_runtime)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(finds_an_error_before_the_call_is_made),
-        CASE(finds_nothing_in_what_the_library_does_itself),
-        CASE(finds_nothing_while_blocks_change_hands),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

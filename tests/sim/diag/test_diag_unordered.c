@@ -28,6 +28,8 @@ static int drop_runtime(void **state)
     return 0;
 }
 
+#define CASE(name) TEST_CASE_WITH(name, make_runtime, drop_runtime)
+
 /* --- two streams ------------------------------------------------------------------------ */
 
 enum { BYTES = 4096 };
@@ -97,7 +99,7 @@ static void name_both_sides(child_t *self, void *argument)
     diag_file_close(&file);
 }
 
-static void names_the_kernel_that_used_and_the_stream_that_freed(void **state)
+CASE(names_the_kernel_that_used_and_the_stream_that_freed)
 {
     child_run(name_both_sides, NULL);
 }
@@ -132,7 +134,7 @@ static void use_default_streams(child_t *self, void *argument)
     expect_nothing();
 }
 
-static void finds_nothing_where_the_default_stream_orders(void **state)
+CASE(finds_nothing_where_the_default_stream_orders)
 {
     child_run(use_default_streams, NULL);
 }
@@ -162,7 +164,7 @@ static void read_on_two_streams(child_t *self, void *argument)
     expect_nothing();
 }
 
-static void finds_nothing_where_two_streams_read_one_block(void **state)
+CASE(finds_nothing_where_two_streams_read_one_block)
 {
     child_run(read_on_two_streams, NULL);
 }
@@ -194,7 +196,7 @@ static void divide_among_streams(child_t *self, void *argument)
     expect_nothing();
 }
 
-static void finds_nothing_where_streams_share_a_block(void **state)
+CASE(finds_nothing_where_streams_share_a_block)
 {
     child_run(divide_among_streams, NULL);
 }
@@ -225,7 +227,7 @@ static void capture_and_replay(child_t *self, void *argument)
     expect_nothing();
 }
 
-static void finds_nothing_in_captures_and_replays(void **state)
+CASE(finds_nothing_in_captures_and_replays)
 {
     child_run(capture_and_replay, NULL);
 }
@@ -286,7 +288,7 @@ static void use_every_resource(child_t *self, void *argument)
     expect_nothing();
 }
 
-static void finds_nothing_in_what_the_library_does_itself(void **state)
+CASE(finds_nothing_in_what_the_library_does_itself)
 {
     child_run(use_every_resource, NULL);
 }
@@ -305,7 +307,7 @@ static void use_cuda_memory(child_t *self, void *argument)
     expect_nothing();
 }
 
-static void memory_of_the_driver_is_ready_for_every_stream(void **state)
+CASE(memory_of_the_driver_is_ready_for_every_stream)
 {
     child_run(use_cuda_memory, NULL);
 }
@@ -331,7 +333,7 @@ static void pass_a_large_struct(child_t *self, void *argument)
     diag_file_close(&file);
 }
 
-static void finds_nothing_in_what_large_structs_have_left_over(void **state)
+CASE(finds_nothing_in_what_large_structs_have_left_over)
 {
     child_run(pass_a_large_struct, NULL);
 }
@@ -366,7 +368,7 @@ static void use_many_streams(child_t *self, void *argument)
     diag_file_close(&file);
 }
 
-static void counts_what_streams_do_that_are_not_told_apart(void **state)
+CASE(counts_what_streams_do_that_are_not_told_apart)
 {
     child_run(use_many_streams, NULL);
 }
@@ -413,27 +415,7 @@ static void work_in_threads(child_t *self, void *argument)
     expect_nothing();
 }
 
-static void finds_nothing_while_threads_hand_blocks_on(void **state)
+CASE(finds_nothing_while_threads_hand_blocks_on)
 {
     child_run(work_in_threads, NULL);
-}
-
-#define CASE(name) cmocka_unit_test_setup_teardown(name, make_runtime, drop_runtime)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(names_the_kernel_that_used_and_the_stream_that_freed),
-        CASE(finds_nothing_where_the_default_stream_orders),
-        CASE(finds_nothing_where_two_streams_read_one_block),
-        CASE(finds_nothing_where_streams_share_a_block),
-        CASE(finds_nothing_in_captures_and_replays),
-        CASE(finds_nothing_in_what_the_library_does_itself),
-        CASE(memory_of_the_driver_is_ready_for_every_stream),
-        CASE(finds_nothing_in_what_large_structs_have_left_over),
-        CASE(counts_what_streams_do_that_are_not_told_apart),
-        CASE(finds_nothing_while_threads_hand_blocks_on),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,6 +29,8 @@ static int drop_runtime(void **state)
     return 0;
 }
 
+#define CASE(name) TEST_CASE_WITH(name, make_runtime, drop_runtime)
+
 /* --- in the child ------------------------------------------------------------------ */
 
 static void kernel(const void *const *params)
@@ -108,7 +110,7 @@ static void use_blocks(child_t *self, void *argument)
     diag_file_close(&file);
 }
 
-static void tells_which_kernels_used_which_block(void **state)
+CASE(tells_which_kernels_used_which_block)
 {
     child_run(use_blocks, NULL);
     assert_int_equal(runtime_count(&runtime, RMM_FILE_SEGMENT, NULL), 1);
@@ -141,7 +143,7 @@ static void reuse_block(child_t *self, void *argument)
     diag_file_close(&file);
 }
 
-static void a_reused_address_begins_anew(void **state)
+CASE(a_reused_address_begins_anew)
 {
     child_run(reuse_block, NULL);
 }
@@ -178,7 +180,7 @@ static void copy_and_fill(child_t *self, void *argument)
     diag_file_close(&file);
 }
 
-static void copies_and_fills_that_succeeded_count(void **state)
+CASE(copies_and_fills_that_succeeded_count)
 {
     child_run(copy_and_fill, NULL);
 }
@@ -200,7 +202,7 @@ static void prefetch(child_t *self, void *argument)
     diag_file_close(&file);
 }
 
-static void a_prefetch_that_succeeded_counts(void **state)
+CASE(a_prefetch_that_succeeded_counts)
 {
     child_run(prefetch, NULL);
 }
@@ -230,7 +232,7 @@ static void capture_and_replay(child_t *self, void *argument)
     CHECK(rmm_sim_graph_destroy(graph) == 0);
 }
 
-static void a_captured_launch_counts_at_each_launch_of_its_graph(void **state)
+CASE(a_captured_launch_counts_at_each_launch_of_its_graph)
 {
     child_run(capture_and_replay, NULL);
 }
@@ -286,7 +288,7 @@ static void use_threads(child_t *self, void *argument)
     diag_file_close(&file);
 }
 
-static void threads_lose_no_launch(void **state)
+CASE(threads_lose_no_launch)
 {
     child_run(use_threads, NULL);
 }
@@ -317,7 +319,7 @@ static void attach_from_threads(child_t *self, void *argument)
     diag_file_close(&file);
 }
 
-static void no_block_is_missed_while_it_attaches(void **state)
+CASE(no_block_is_missed_while_it_attaches)
 {
     child_run(attach_from_threads, NULL);
 }
@@ -333,7 +335,7 @@ static void allocate_and_launch(child_t *self, void *argument)
     rmm_resource_dealloc(pool, a, 4096, 0, RMM_STREAM_DEFAULT);
 }
 
-static void makes_no_file_by_default(void **state)
+CASE(makes_no_file_by_default)
 {
     char path[512];
 
@@ -343,7 +345,7 @@ static void makes_no_file_by_default(void **state)
     assert_false(diag_file_find(runtime.path, path));
 }
 
-static void a_process_that_does_not_publish_runs_all_the_same(void **state)
+CASE(a_process_that_does_not_publish_runs_all_the_same)
 {
     char path[512];
 
@@ -379,7 +381,7 @@ static void fork_and_launch(child_t *self, void *argument)
     diag_file_close(&file);
 }
 
-static void a_forked_child_leaves_the_file_alone(void **state)
+CASE(a_forked_child_leaves_the_file_alone)
 {
     child_run(fork_and_launch, NULL);
 }
@@ -416,7 +418,7 @@ static void check_line(const diag_file_t *file, const char *line)
     assert_string_equal(diag_file_user(file, row->last_user), last);
 }
 
-static void follows_a_program_that_links_the_shared_library(void **state)
+CASE(follows_a_program_that_links_the_shared_library)
 {
     char path[512], output[256], line[256];
     diag_file_t file;
@@ -444,7 +446,7 @@ static void follows_a_program_that_links_the_shared_library(void **state)
     assert_int_equal(setenv("CUDA_INJECTION64_PATH", getenv("RMM_TEST_INJECT"), 1), 0);
 }
 
-static void a_program_without_the_library_is_not_touched(void **state)
+CASE(a_program_without_the_library_is_not_touched)
 {
     char path[512];
 
@@ -453,26 +455,4 @@ static void a_program_without_the_library_is_not_touched(void **state)
     assert_int_equal(runtime_count(&runtime, RMM_FILE_SEGMENT, NULL), 0);
     assert_false(diag_file_find(runtime.path, path));
     assert_int_equal(setenv("CUDA_INJECTION64_PATH", getenv("RMM_TEST_INJECT"), 1), 0);
-}
-
-#define CASE(name) cmocka_unit_test_setup_teardown(name, make_runtime, drop_runtime)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(tells_which_kernels_used_which_block),
-        CASE(a_reused_address_begins_anew),
-        CASE(copies_and_fills_that_succeeded_count),
-        CASE(a_prefetch_that_succeeded_counts),
-        CASE(a_captured_launch_counts_at_each_launch_of_its_graph),
-        CASE(threads_lose_no_launch),
-        CASE(no_block_is_missed_while_it_attaches),
-        CASE(makes_no_file_by_default),
-        CASE(a_process_that_does_not_publish_runs_all_the_same),
-        CASE(a_forked_child_leaves_the_file_alone),
-        CASE(follows_a_program_that_links_the_shared_library),
-        CASE(a_program_without_the_library_is_not_touched),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
