@@ -303,6 +303,27 @@ CASE(a_dead_segment_is_marked_then_removed_with_its_side_files)
     assert_false(exists(leaks_name));
 }
 
+/* Each of these makes the room that a program needs. */
+CASE(a_full_file_system_loses_the_oldest_dead_segment_first)
+{
+    static const int ages[] = {20, 30, 10}, order[] = {1, 0, 2};
+    char names[3][RMM_SEGMENT_NAME_BYTES];
+
+    for (int i = 0; i < 3; i++) {
+        snprintf(names[i], sizeof(names[i]), "%u.%016x", (unsigned)geteuid(), 7 - i);
+        put_sample(names[i]);
+        assert_int_equal(fchmodat(runtime.fd, names[i], 0400, 0), 0);
+        make_older(names[i], ages[i]);
+    }
+    for (int i = 0; i < 3; i++) {
+        assert_true(exists(names[order[i]]));
+        assert_true(rmm__runtime_dir_reclaim(runtime.fd, (long)geteuid()));
+        assert_false(exists(names[order[i]]));
+        assert_int_equal(runtime_count(&runtime, RMM_FILE_SEGMENT, NULL), 2 - i);
+    }
+    assert_false(rmm__runtime_dir_reclaim(runtime.fd, (long)geteuid()));
+}
+
 /* What programs remove when they start, while the daemon may be down. */
 CASE(a_dead_segment_waits_for_a_daemon_that_keeps_totals)
 {
