@@ -155,6 +155,20 @@ CASE(says_that_a_resource_is_not_in_the_report)
                   "# not in the report: nothing was allocated from it yet\n");
 }
 
+CASE(a_resource_with_rows_beyond_the_table_is_none)
+{
+    const rmm_blocks_resource_t resources[FIXTURE_RESOURCES] = {
+        {.resource_id = 1, .first_row = 1, .row_count = 2},
+        {.resource_id = 2, .first_row = 2, .row_count = 2},
+        {.resource_id = 3, .first_row = 4, .row_count = 0}};
+    rmm_blocks_resource_t found;
+    open_rows(resources, 3);
+    assert_true(rmm_blocks_find(&file, 1, &found));
+    assert_int_equal(found.row_count, 2);
+    assert_false(rmm_blocks_find(&file, 2, &found));
+    assert_false(rmm_blocks_find(&file, 3, &found));
+}
+
 /* --- any ------------------------------------------------------------------------------ */
 
 static uint64_t odd_number(uint64_t *random)
