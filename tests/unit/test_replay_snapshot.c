@@ -150,6 +150,8 @@ TEST_CASE(refuses_what_is_no_snapshot_of_one_gpu)
     assert_refused("{}", "without device_traces");
     assert_refused("[]", "without device_traces");
     assert_refused("{\"device_traces\": 3}", "without device_traces");
+    assert_refused("{\"type\": \"start\"}", "without device_traces");
+    assert_refused("{\"pid\": 7}", "without device_traces");
     assert_refused("{\"device_traces\": []}", "_record_memory_history()");
     assert_refused("{\"device_traces\": [[], []]}", "_record_memory_history()");
     assert_refused(
