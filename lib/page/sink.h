@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where a page goes: a file, or the text of a file of the daemon. Counts what was put, so that
- * pages end in time.
+ * The destination of a page: a file, or the text of a file of rmmfs. It counts the bytes, so that
+ * a page can keep within its limit.
  *
- * Errors are the owner's: it remembers them in `to` and looks at the end.
+ * put() returns no error: the owner of a sink records errors in `to`, and checks them at the end.
  */
 #ifndef RMM_PAGE_SINK_H
 #define RMM_PAGE_SINK_H
@@ -14,18 +14,18 @@
 typedef struct rmm_sink {
     void (*put)(void *to, const char *bytes, size_t length);
     void *to;
-    uint64_t bytes; /* that were put */
+    uint64_t bytes; /* put so far */
 } rmm_sink_t;
 
 void rmm_sink_puts(rmm_sink_t *sink, const char *text);
-/* At most RMM_SINK_PRINT_MAX bytes; the rest is cut, so no text of a program goes here. */
+/* Puts at most RMM_SINK_PRINT_MAX bytes and cuts the rest: not for texts of programs. */
 #define RMM_SINK_PRINT_MAX 500
 void rmm_sink_printf(rmm_sink_t *sink, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /*
- * A text of another process as HTML or XML shows it: what is special there is escaped, and '?'
- * stands for each byte that is no printable ASCII, as in the tree of the daemon: U+202E turns the
- * rest of a line around.
+ * Puts a text of another process into HTML or XML: special characters are escaped, and '?' replaces
+ * each byte that is not printable ASCII, as in the tree of rmmfs. (U+202E, for one, would reverse
+ * the rest of the line.)
  */
 void rmm_sink_foreign(rmm_sink_t *sink, const char *text);
 

@@ -2,9 +2,9 @@
 /*
  * The table of modules; see leak_modules.h.
  *
- * Locking: `busy` lets one thread at the table. It is tried, never waited for: the loader,
- * which is asked meanwhile, may have its own lock held by a thread that allocates. A child
- * forked meanwhile finds it taken for good, and has no table that anybody sees.
+ * Locking: one thread at a time uses the table, the one that sets `busy`. Other threads do not wait
+ * for it: that thread calls the loader, whose lock may be held by a thread that is allocating. A
+ * child that is forked meanwhile finds `busy` set for ever, but no reader sees its table.
  */
 #include "publish/leak_modules.h"
 
@@ -20,7 +20,7 @@
 #define PAGES                                                                          \
     256u /* a power of two; pages of code that a program's stacks go through */
 
-/* What was told, in memory that no other thread writes. */
+/* A copy of what the table lists. The segment's copy can be written by others. */
 typedef struct span {
     uintptr_t begin, end;
     uint64_t path_hash;
@@ -28,12 +28,12 @@ typedef struct span {
 
 static _Atomic(rmm_leaks_header_t *) header;  /* NULL: no table */
 static rmm_leaks_module_t *table;             /* behind header */
-static _Atomic(uintptr_t) known_pages[PAGES]; /* whose module is told, or has none */
+static _Atomic(uintptr_t) known_pages[PAGES]; /* listed, or in no module */
 static _Atomic(uintptr_t) own_begin, own_end; /* 0: not known, or the program's */
 static atomic_flag busy = ATOMIC_FLAG_INIT;   /* protects: */
 static span_t told[RMM_LEAK_MODULES];
 static uint32_t told_count;
-static uint64_t seen_adds; /* of the loader, when it was last asked */
+static uint64_t seen_adds; /* dlpi_adds when the loader was last asked */
 
 static const char own_place = 0;
 
@@ -60,7 +60,7 @@ static bool is_told(const span_t *span)
     return false;
 }
 
-/* The end of the path: there is what tells modules apart. */
+/* Copies the end of the path, by which modules differ. */
 static void copy_path(char target[RMM_LEAKS_PATH_BYTES], const char *path)
 {
     size_t length = strlen(path);

@@ -9,12 +9,12 @@
 
 #include "core/host_memory.h"
 
-/* What is lent at once: a share of all memory between 1 and 8 MiB. */
+/* Size of a superblock: a share of all memory, between 1 and 8 MiB. */
 #define SUPERBLOCK_SHARE 1024
 #define SUPERBLOCK_LEAST_UNITS 4096u
 #define SUPERBLOCK_MOST_UNITS 32768u
-/* Larger requests are `global`'s: a share too, between 64 KiB and 1 MiB, so that superblocks
- * take little of little memory. */
+/* Requests above this size are served by `global`: a share too, between 64 KiB and 1 MiB, so that
+ * superblocks do not take much of a small arena. */
 #define SMALL_SHARE 4096
 #define SMALL_LEAST_UNITS 256u
 #define SMALL_MOST_UNITS 4096u
@@ -43,7 +43,7 @@ static void count_lost(void *owner, uint64_t bytes)
     rmm__figure_sub(&self->pool.base.accounting.slot->free_bytes, bytes);
 }
 
-/* The largest block is that of `global`, the only one that is kept. */
+/* largest_free_bytes is that of `global`; shards do not report theirs. */
 static void show_global(void *owner, const engine_figures_t *figures)
 {
     arena_resource_t *self = owner;
@@ -135,7 +135,7 @@ bool rmm__arena_close(arena_resource_t *self)
 
 /* --- shards -------------------------------------------------------------------------- */
 
-/* The calling thread's number: 0 for the first that asks, then 1, for ever. */
+/* The calling thread's number, which never changes: 0 for the first thread that calls, then 1. */
 static uint32_t thread_number(void)
 {
     static _Atomic(uint32_t) last;

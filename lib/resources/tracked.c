@@ -38,13 +38,13 @@ static bool blocks_reserve(rmm_tracked_t *self)
 /* What became of a block that was obtained. */
 typedef enum settled {
     SETTLED_NEW,
-    SETTLED_AGAIN, /* in the place of one that was freed elsewhere */
-    SETTLED_TWICE  /* not at all: a block that is out has this address */
+    SETTLED_AGAIN, /* replaces a block that was freed elsewhere */
+    SETTLED_TWICE  /* refused: a live block has this address */
 } settled_t;
 
-/* NULL ptr: the allocation failed, give the reserved room back. A driver gives no address twice,
- * so it got the block back from elsewhere, by cudaFree() in the program; a function of the
- * program may err. */
+/* NULL ptr: the allocation failed, so the reserved entry is released. A driver returns the address
+ * of a live block only if the program freed that block directly, by cudaFree(). A program's own
+ * function may return it by mistake. */
 static settled_t blocks_settle(
     rmm_tracked_t *self, const rmm_pointer_map_entry_t *block,
     rmm_pointer_map_entry_t *stale_out)
@@ -63,7 +63,7 @@ static settled_t blocks_settle(
     return is_refused ? SETTLED_TWICE : is_there ? SETTLED_AGAIN : SETTLED_NEW;
 }
 
-/* It is not freed: that would free the block that is out. */
+/* The address is not freed, because that would free the live block. */
 RMM_COLD static rmm_status_t given_twice(const rmm_tracked_t *self, const void *ptr)
 {
     return rmm__error(

@@ -2,10 +2,10 @@
 /*
  * rmm-run: runs a program with the diagnosis library in it.
  *
- * Sets two variables and becomes the program: no process stays between the shell and it,
- * so that signals, the exit status and the terminal are the program's own. Only where a report
- * is wanted it runs the program as a child, waits, and ends as the program did. Failures of its
- * own end with the statuses that env(1) and timeout(1) use.
+ * It sets environment variables and replaces itself by the program. So no process stands between
+ * the shell and the program, which gets all signals and whose exit status the shell sees. Only if
+ * the options ask for results, it runs the program as a child, waits for its end, and ends with the
+ * same status. For its own failures it uses the statuses of env(1) and timeout(1).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -162,7 +162,7 @@ static const tool_command_t command = {
     .options_come_first = true,
 };
 
-/* Another tool's library would be pushed out without a word: refuse. */
+/* False: the environment names another tool's library, which would not be loaded then. */
 static bool injection_is_free(const char *library)
 {
     const char *other = getenv(INJECTION_VARIABLE);
@@ -182,7 +182,7 @@ static bool draws(const run_options_t *options)
     return options->timeline != NULL || options->trace != NULL;
 }
 
-/* A timeline that somebody else asked for in the environment stays theirs. */
+/* A timeline that the environment asks for already is left alone. */
 static bool set_variables(const run_options_t *options, const char *library)
 {
     char events[32];
@@ -244,7 +244,7 @@ write_report(const run_options_t *options, const run_report_t *report, output_t 
     return written;
 }
 
-/* Nothing found means something only if something was looked at. */
+/* Whether anything was looked at: otherwise "no findings" means nothing. */
 static bool has_looked(const run_report_t *report)
 {
     bool looked = report->missing[0] == '\0' && strcmp(report->source, "active") == 0;
@@ -256,7 +256,7 @@ static bool has_looked(const run_report_t *report)
     return looked;
 }
 
-/* Occurrences that are no error if the program never does what would make them one. */
+/* Occurrences that are errors only if the program later does something else as well. */
 static uint64_t hints(const run_report_t *report)
 {
     uint64_t count = 0;

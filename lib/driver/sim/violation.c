@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Violations: what a correct program never does. Each is printed and counted where it is
- * found; RMM_SIM_VIOLATION says what follows. The simulated GPU is the one part of the
- * library that may end the process, and only when that variable asks for it.
+ * Violations: what a correct program never does. Each is printed and counted when it is found;
+ * RMM_SIM_VIOLATION says what happens then. The simulated GPU is the only part of the library
+ * that may end the process, and only if that variable asks for it.
  *
- * At exit the number is printed by a destructor, which runs behind the program's own exit
- * handlers: what they do counts too. A process that ends otherwise (a signal, _exit())
- * prints no number.
+ * At exit a destructor prints the number. It runs after the program's own exit handlers, so it
+ * counts their violations too. A process that ends by a signal or by _exit() prints no number.
  */
 #include "driver/sim/internal.h"
 
@@ -18,14 +17,14 @@
 #include <string.h>
 #include <unistd.h>
 
-/* EX_SOFTWARE of sysexits.h; the public header tells it */
+/* EX_SOFTWARE of sysexits.h; documented in rmm/sim.h */
 #define EXIT_STATUS 70
 
 static sim_on_violation_t on_violation; /* written when the driver is opened */
 static char last_text[256];             /* protected by rmm__sim_lock */
-/* Atomic, so that the destructor needs no lock that some thread may keep for ever. */
+/* Atomic, because a thread may hold the lock for ever when the destructor reads it. */
 static _Atomic(uint64_t) count;
-static uint64_t inherited; /* of the parent of a forked child */
+static uint64_t inherited; /* in a forked child: the violations of its parent */
 
 void rmm__sim_violations_open(sim_on_violation_t action)
 {
@@ -37,7 +36,7 @@ void rmm__sim_violations_in_child(void)
     inherited = atomic_load_explicit(&count, memory_order_relaxed);
 }
 
-/* A line for each, but not for the same one again and again. */
+/* Prints a line for each violation, but none if it is the same as the last one. */
 void rmm__sim_violation_locked(const char *format, ...)
 {
     char text[sizeof(last_text)];
