@@ -74,13 +74,20 @@ void rmm__driver_barrier_keep(const rmm_driver_t *driver, int device)
     }
 }
 
+/* By the error of its free. A block that the driver does not know, as after a cudaDeviceReset(), is
+ * gone, too: its address may be another's. */
+static bool is_gone(int error)
+{
+    return error == RMM_DRIVER_OK || error == RMM_DRIVER_INVALID_VALUE;
+}
+
 /* A block that could not be freed becomes the kept one. Without a user the free is repeated; if
  * that fails too, the block stays for the next user. */
 static void keep_leftover(const rmm_driver_t *driver, kept_t *of_device, void *block)
 {
     rmm__mutex_lock(&kept_lock);
     if ((of_device->block != NULL || of_device->users <= 0) &&
-        driver->mem_free(block) == RMM_DRIVER_OK) {
+        is_gone(driver->mem_free(block))) {
         block = NULL;
     }
     if (of_device->block == NULL) {
@@ -107,7 +114,7 @@ void rmm__driver_barrier_drop(const rmm_driver_t *driver, int device)
     }
     /* the free finds the block on any device, so it is tried without the scope as well */
     entered = rmm__driver_scope_enter(&scope, driver, device) == RMM_OK;
-    if (driver->mem_free(block) != RMM_DRIVER_OK) {
+    if (!is_gone(driver->mem_free(block))) {
         keep_leftover(driver, of_device, block);
     }
     if (entered) {
@@ -118,24 +125,27 @@ void rmm__driver_barrier_drop(const rmm_driver_t *driver, int device)
 /* The kept block's free is the barrier. False: none is kept. */
 static bool spend_kept(const rmm_driver_t *driver, int *error_out)
 {
+    kept_t *of_device;
+    bool is_spent;
     int device;
-    bool is_kept;
 
     *error_out = driver->device_get(&device);
     if (*error_out != RMM_DRIVER_OK || device >= DEVICES) {
         return false;
     }
+    of_device = &kept[device];
     rmm__mutex_lock(&kept_lock);
-    is_kept = kept[device].block != NULL;
-    if (is_kept) {
-        *error_out = driver->mem_free(kept[device].block);
+    is_spent = of_device->block != NULL;
+    if (is_spent) {
+        *error_out = driver->mem_free(of_device->block);
+        is_spent = *error_out != RMM_DRIVER_INVALID_VALUE;
+        of_device->block = is_gone(*error_out) ? NULL : of_device->block;
     }
-    if (is_kept && *error_out == RMM_DRIVER_OK) {
-        kept[device].block = NULL;
-        take_block_locked(driver, &kept[device]);
+    if (of_device->users > 0) {
+        take_block_locked(driver, of_device);
     }
     rmm__mutex_unlock(&kept_lock);
-    return is_kept;
+    return is_spent;
 }
 
 /* False: there is no block to free. */

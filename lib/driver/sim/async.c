@@ -373,15 +373,16 @@ int rmm__sim_async_free_now_locked(void *ptr, int device)
 
     RMM_ASSERT_LOCKED(&rmm__sim_lock);
     if (block != NULL &&
+        !block->has_run) { /* what is queued may use the block before it */
+        rmm__sim_finish_device_locked(device);
+        block = table_find(ptr);
+    }
+    if (block != NULL &&
         rmm__sim_queue_uses_locked(block->piece.begin, block->piece.bytes)) {
         rmm__sim_violation_locked(
             "mem_free: a queued copy or fill uses %p, which is memory of a pool: wait "
             "for it first",
             ptr);
-    }
-    if (block != NULL && !block->has_run) {
-        rmm__sim_finish_device_locked(device);
-        block = table_find(ptr);
     }
     if (block == NULL) {
         return refuse_free("mem_free", ptr);

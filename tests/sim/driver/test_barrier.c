@@ -108,6 +108,33 @@ static void a_kept_block_stays_for_its_last_user(void **state)
     assert_int_equal(rmm_sim_allocated_bytes(0), 0);
 }
 
+/* As after a cudaDeviceReset(). */
+static int free_what_is_not_known(void *ptr)
+{
+    (void)sim_driver()->mem_free(ptr);
+    return RMM_DRIVER_INVALID_VALUE;
+}
+
+/* Its address may be another's by then. */
+static void a_kept_block_that_the_driver_does_not_know_is_not_freed_again(void **state)
+{
+    rmm__driver_barrier_keep(&counting, 0);
+    counting.mem_free = free_what_is_not_known;
+    rmm__driver_barrier_drop(&counting, 0);
+    counting.mem_free = sim_driver()->mem_free;
+    assert_int_equal(rmm_sim_allocated_bytes(0), 0);
+    rmm__driver_barrier_keep(&counting, 0);
+    fill();
+    counting.mem_free = free_what_is_not_known;
+    assert_waits();
+    assert_int_equal(synchronises, 1);
+    counting.mem_free = sim_driver()->mem_free;
+    assert_waits(); /* with another block */
+    assert_int_equal(synchronises, 1);
+    empty();
+    rmm__driver_barrier_drop(&counting, 0);
+}
+
 /* As when one thread lets an engine grow, which keeps, while another one trims it, which drops. */
 static void a_drop_that_comes_before_its_keep_leaves_no_block(void **state)
 {
@@ -248,6 +275,7 @@ int main(void)
         CASE(a_kept_block_serves_a_full_device_again_and_again),
         CASE(synchronises_a_full_device_without_a_kept_block),
         CASE(a_kept_block_stays_for_its_last_user),
+        CASE(a_kept_block_that_the_driver_does_not_know_is_not_freed_again),
         CASE(a_drop_that_comes_before_its_keep_leaves_no_block),
         CASE(a_failed_barrier_loses_no_block),
         CASE(a_kept_block_that_cannot_be_freed_stays),
