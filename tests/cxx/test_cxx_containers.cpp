@@ -320,6 +320,16 @@ CASE(a_view_is_made_of_any_stream_and_of_no_number)
             return RMM_STREAM_PER_THREAD;
         }
     };
+    struct convertible { /* as RMM's cuda_stream_view, and its handle too */
+        operator rmm_stream_t() const
+        {
+            return RMM_STREAM_PER_THREAD;
+        }
+        rmm_stream_t value() const
+        {
+            return RMM_STREAM_PER_THREAD;
+        }
+    };
     struct other_foreign { /* as RMM's cuda_stream_view */
         rmm_stream_t value() const
         {
@@ -335,6 +345,8 @@ CASE(a_view_is_made_of_any_stream_and_of_no_number)
     CHECK(rmmc::stream_view() != RMM_STREAM_PER_THREAD);
     CHECK(RMM_STREAM_PER_THREAD != rmmc::stream_view());
     CHECK(rmm_stream_t(nullptr) == rmmc::stream_view());
+    CHECK(convertible() == rmmc::stream_view(RMM_STREAM_PER_THREAD));
+    CHECK(rmmc::stream_view() != convertible());
     static_assert(!std::is_convertible<int, rmmc::stream_view>::value, "");
     static_assert(!std::is_convertible<std::nullptr_t, rmmc::stream_view>::value, "");
     static_assert(!std::is_convertible<std::string, rmmc::stream_view>::value, "");

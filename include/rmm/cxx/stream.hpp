@@ -129,19 +129,25 @@ class stream_view
     {
         return !(a == b);
     }
-    friend bool operator==(stream_view a, rmm_stream_t b) noexcept
+    /* Templates, for handles only: what converts to a handle and to a stream_view compares as the
+     * latter. */
+    template <class T, std::enable_if_t<std::is_same_v<T, rmm_stream_t>, int> = 0>
+    friend bool operator==(stream_view a, T b) noexcept
     {
         return a == stream_view(b);
     }
-    friend bool operator!=(stream_view a, rmm_stream_t b) noexcept
+    template <class T, std::enable_if_t<std::is_same_v<T, rmm_stream_t>, int> = 0>
+    friend bool operator!=(stream_view a, T b) noexcept
     {
         return !(a == stream_view(b));
     }
-    friend bool operator==(rmm_stream_t a, stream_view b) noexcept
+    template <class T, std::enable_if_t<std::is_same_v<T, rmm_stream_t>, int> = 0>
+    friend bool operator==(T a, stream_view b) noexcept
     {
         return stream_view(a) == b;
     }
-    friend bool operator!=(rmm_stream_t a, stream_view b) noexcept
+    template <class T, std::enable_if_t<std::is_same_v<T, rmm_stream_t>, int> = 0>
+    friend bool operator!=(T a, stream_view b) noexcept
     {
         return !(stream_view(a) == b);
     }
