@@ -15,8 +15,8 @@
  *    all.
  *  - a stream that was not seen when it was made waits for the legacy default stream.
  *  - streams that find no place share one: to each other they are ordered.
- *  - a place is used again with all that the stream before knew. If all are taken, the default
- *    streams of threads that have ended leave theirs.
+ *  - a place is used again with all that the stream before knew. If all are taken when a stream is
+ *    created, the default streams of threads that have ended leave theirs.
  *  - the legacy default stream also waits for what a blocking stream had begun before it ended.
  *  - a stream that waits for an unknown event, or for what no event tells, is unsure: nothing is
  *    known to be unordered before its work. So is what waits for such a stream. The host

@@ -227,6 +227,10 @@ int harness_run_cases(CMFixtureFunction setup, CMFixtureFunction teardown)
     for (const harness_case_t *one = cases; one != NULL; one = one->next) {
         count++;
     }
+    if (count == 0) {
+        fprintf(stderr, "%s has no case\n", program_invocation_short_name);
+        return USAGE_ERROR;
+    }
     tests = calloc(count, sizeof(*tests));
     if (tests == NULL) {
         abort();
