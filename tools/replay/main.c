@@ -307,6 +307,10 @@ int main(int argc, char **argv)
         tool_error("%s", message);
         return TOOL_EXIT_USAGE;
     }
+    if (rmm_resource_check_spec(session.options.resource) != RMM_OK) {
+        tool_error("--resource: %s", rmm_last_error_message());
+        return TOOL_EXIT_USAGE;
+    }
     if (session.options.help) {
         tool_options_help(&replay_command, stdout);
         return standard_output_end(true) ? EXIT_SUCCESS : EXIT_FAILURE;
@@ -314,10 +318,6 @@ int main(int argc, char **argv)
     if (session.options.version) {
         printf("rmm-replay %s\n", rmm_version_string());
         return standard_output_end(true) ? EXIT_SUCCESS : EXIT_FAILURE;
-    }
-    if (rmm_resource_check_spec(session.options.resource) != RMM_OK) {
-        tool_error("--resource: %s", rmm_last_error_message());
-        return TOOL_EXIT_USAGE;
     }
     bool worked = (!session.options.advise || advise_prepare()) && library_log_open() &&
                   load_log(

@@ -730,7 +730,7 @@ TEST_CASE(help_and_man_page_name_every_option)
     fclose(file);
     man[bytes] = '\0';
 
-    run("--resource none --help");
+    run("--help");
     program_assert_status(&program, 0);
     int options = 0;
     for (char *c = strstr(program.out, "\n  --"); c != NULL; c = strstr(c, "\n  --")) {
