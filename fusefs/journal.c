@@ -409,11 +409,18 @@ static void end_collection(journal_t *journal)
     }
 }
 
+/* The clock may have been set back since the daemon's start, as at a boot. By the old clock no
+ * message would be an event for as long. */
+static uint64_t start_by_todays_clock_ns(const model_t *model)
+{
+    return rmm__clock_ns(CLOCK_REALTIME) - (model_clock_ns() - model->started_ns);
+}
+
 void journal_collect(journal_t *journal, const model_t *model)
 {
     pthread_mutex_lock(&journal->lock);
     journal->events = model->events;
-    journal->events_since_ns = model->started_real_ns;
+    journal->events_since_ns = start_by_todays_clock_ns(model);
     for (uint32_t i = 0; i < model->process_count; i++) {
         for (uint32_t j = 0; j < model->processes[i]->member_count; j++) {
             collect_member(journal, model->processes[i]->members[j]);

@@ -5,8 +5,11 @@
 #include "model_fixture.h"
 
 #include "journal.h"
+#include "log_line.h"
+#include "node_events.h"
 #include "stream.h"
 
+#define SECOND_NS 1000000000ull
 #define ROUNDS 3u /* of a full ring: more than one piece of the journal */
 
 static void write_ring(const member_t *member, uint64_t first)
@@ -37,9 +40,8 @@ static size_t lines_of(const text_t *text)
     return lines;
 }
 
-static void a_long_log_comes_in_whole_lines(void **unused)
+TEST_CASE(a_long_log_comes_in_whole_lines)
 {
-    (void)unused;
     fixture_t *fixture = open_fixture();
     model_t *model = &fixture->model;
     model->journal = journal_open(0, &model->budget);
@@ -79,9 +81,8 @@ static size_t node_log_lines(const model_t *model)
 }
 
 /* Its last words count; what anybody writes there later are not its own. */
-static void a_program_that_ended_logs_no_more(void **unused)
+TEST_CASE(a_program_that_ended_logs_no_more)
 {
-    (void)unused;
     fixture_t *fixture = open_fixture();
     model_t *model = &fixture->model;
     model->journal = journal_open(0, &model->budget);
@@ -98,9 +99,8 @@ static void a_program_that_ended_logs_no_more(void **unused)
 }
 
 /* A user who is over budget takes no memory from the others. */
-static void what_the_budget_refuses_takes_no_memory(void **unused)
+TEST_CASE(what_the_budget_refuses_takes_no_memory)
 {
-    (void)unused;
     fixture_t *fixture = open_fixture();
     model_t *model = &fixture->model;
     memory_t *memory = &model->budget.memory;
@@ -120,12 +120,57 @@ static void what_the_budget_refuses_takes_no_memory(void **unused)
     end_fixture(fixture);
 }
 
-int main(void)
+static void write_error(const member_t *member, uint64_t time_ns)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_long_log_comes_in_whole_lines),
-        cmocka_unit_test(a_program_that_ended_logs_no_more),
-        cmocka_unit_test(what_the_budget_refuses_takes_no_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    rmm_segment_log_record_t record = {
+        .thread = 7, .level = log_line_error_level(), .time_ns = time_ns, .text = "no"};
+    const uint64_t next = 1;
+    atomic_init(&record.commit, 2);
+    assert_int_equal(
+        pwrite(
+            member->segment.fd, &record, sizeof(record),
+            (off_t)offsetof(rmm_segment_layout_t, log_records)),
+        sizeof(record));
+    assert_int_equal(
+        pwrite(
+            member->segment.fd, &next, sizeof(next),
+            (off_t)offsetof(rmm_segment_layout_t, log)),
+        sizeof(next));
+}
+
+static bool count_error(const node_event_t *event, void *arg)
+{
+    *(uint32_t *)arg += event->type == EVENT_ERROR;
+    return true;
+}
+
+/* How many events an error is that a program reported so long after the daemon's start, whose clock
+ * has been set back by an hour since. */
+static uint32_t events_of_an_error(int64_t later_ns)
+{
+    const hiding_t hiding = {.level = HIDING_OFF};
+    const events_reader_t reader = {&hiding, 0, false};
+    fixture_t *fixture = open_fixture();
+    model_t *model = &fixture->model;
+    uint64_t start_ns = rmm__clock_ns(CLOCK_REALTIME) - SECOND_NS;
+    events_cursor_t cursor;
+    uint32_t count = 0;
+    model->started_ns -= SECOND_NS;
+    model->started_real_ns = start_ns + 3600 * SECOND_NS;
+    model->journal = journal_open(0, &model->budget);
+    model->events = node_events_open(0);
+    node_events_begin(model->events, &cursor);
+    write_error(fixture_process(fixture, 4711), start_ns + (uint64_t)later_ns);
+    journal_collect(model->journal, model);
+    node_events_each(model->events, &cursor, &reader, count_error, &count);
+    node_events_close(model->events);
+    journal_close(model->journal);
+    end_fixture(fixture);
+    return count;
+}
+
+TEST_CASE(an_error_is_an_event_though_the_clock_was_set_back)
+{
+    assert_int_equal(events_of_an_error((int64_t)SECOND_NS / 2), 1);
+    assert_int_equal(events_of_an_error(-60 * (int64_t)SECOND_NS), 0);
 }
