@@ -204,10 +204,10 @@ static void hold_signals(void)
 
 static bool is_told_to_end(void)
 {
-    sigset_t set;
-    return sigpending(&set) == 0 &&
-           (sigismember(&set, SIGTERM) == 1 || sigismember(&set, SIGINT) == 1 ||
-            sigismember(&set, SIGHUP) == 1);
+    sigset_t end, pending, both;
+    fill_end_signals(&end);
+    return sigpending(&pending) == 0 && sigandset(&both, &end, &pending) == 0 &&
+           !sigisemptyset(&both);
 }
 
 /* A descriptor 0, 1 or 2 that is closed would be taken by a segment, and overwritten when

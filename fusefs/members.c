@@ -435,7 +435,7 @@ find_pid(model_t *model, member_t *member, entry_t *entry, bool *is_live, pid_t 
 }
 
 /* A process may end before it is watched; then a reader who knows that it has ended must find its
- * figures. False: something else, a child, has the lock, and the pid is nobody's. */
+ * figures. False: the lock is still held, by a child of the process, and no process has the pid. */
 static bool begin(model_t *model, member_t *member, bool was_live, pid_t pid)
 {
     bool is_live = was_live;

@@ -216,7 +216,7 @@ aligned_dealloc_op(rmm_resource_t *mr, void *ptr, const rmm_request_t *request)
 
     switch (judge(self, ptr, request->bytes, &block)) {
     case VERDICT_OURS:
-        counted.user = is_of_user(&block); /* whoever frees it */
+        counted.user = is_of_user(&block); /* as it was allocated */
         rmm__request_settle(mr, &counted, 0);
         rmm__adaptor_count_free(&self->adaptor, request->bytes, 1);
         larger = upstream_request(&block, request->stream);

@@ -56,7 +56,7 @@ typedef struct rmm_clock_stream {
     uint64_t stream_id; /* as cudaStreamGetId where a block told it, else the handle */
     uint64_t host_version; /* of the host's clock when it was taken over */
     uint64_t ended;        /* the number of the end, 0: the stream lives */
-    int32_t thread;        /* whose default stream it is, as gettid(); 0: nobody's */
+    int32_t thread;        /* gettid() of its thread, if per-thread; else 0 */
     uint64_t capture;      /* that it belongs to; 0: none */
     bool is_blocking;      /* it and the legacy default stream wait for each other */
 } rmm_clock_stream_t;
