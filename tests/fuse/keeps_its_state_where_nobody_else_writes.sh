@@ -44,7 +44,7 @@ expect daemon/persistence "$failing"
 [ "$(grep -c "cannot write" "$log")" = 1 ] || fail "not said once: $(cat "$log")"
 rmdir "$run/rmmfs.0/rmmfs.state.new"
 eventually is daemon/persistence ok
-rm -r "$run/rmmfs.0" # and made again, without an end or a reset
+eventually rm -rf "${run:?}/rmmfs.0" # while the daemon may write; and made again, without an end or a reset
 eventually test -e "$run/rmmfs.0/rmmfs.state"
 stop_daemon
 

@@ -13,7 +13,7 @@ done
 expect gpu0/current_bytes 300
 kill_program b
 expect gpu0/current_bytes 200
-rm -rf "${run:?}"
+eventually rm -rf "${run:?}" # while the daemon may write its state there
 mkdir "$run"
 start_program d
 gpu d 0
