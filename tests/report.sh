@@ -7,6 +7,7 @@ failed=0
 skipped=0
 failures=()   # one line each: what failed
 reproduce=()  # and the command that shows it again, at the same place
+outputs=()    # and the end of what it printed: of a long run often only the summary is kept
 skips=()
 times=()
 
@@ -18,10 +19,11 @@ count_pass() {
     passed=$((passed + ${1:-1}))
 }
 
-count_failure() { # WHAT COMMAND
+count_failure() { # WHAT COMMAND [OUTPUT]
     failed=$((failed + 1))
     failures+=("$1")
     reproduce+=("$2")
+    outputs+=("$(tail -n 20 <<<"${3:-}" | cut -c 1-400)")
     echo "FAILED: $1"
 }
 
@@ -50,7 +52,7 @@ check() {
         return 0
     fi
     printf '%s\n' "$output"
-    count_failure "$name (exit $status)" "$*"
+    count_failure "$name (exit $status)" "$*" "$output"
     return 1
 }
 
@@ -63,7 +65,8 @@ count_junit() {
         case "$result" in
         pass) count_pass ;;
         skip) count_ctest_skip "$1" "$name" "$reason" ;;
-        *) count_failure "$1: $name${reason:+ ($reason)}" "ctest --preset $1 -R '^${name//./\\.}\$'" ;;
+        *) count_failure "$1: $name${reason:+ ($reason)}" "ctest --preset $1 -R '^${name//./\\.}\$'" \
+            "$(junit_output "$2" "$name")" ;;
         esac
     done < <(junit_results "$2")
     [ "$seen" = "$listed" ] || count_failure "$1: $seen of ${listed:-?} results could be read" "cat $2"
@@ -107,6 +110,19 @@ junit_results() {
         }' "$1"
 }
 
+# junit_output FILE NAME: what that test printed, but for the lines of cmocka's cases that passed.
+junit_output() {
+    awk -v name="$2" '
+        /<testcase / { inside = index($0, " name=\"" name "\"") > 0 }
+        /<\/testcase>/ { inside = 0 }
+        inside && !/<\/?testcase|<skipped |<failure / {
+            gsub(/<\/?system-out>|^[ \t]+/, "")
+            gsub(/&lt;/, "<"); gsub(/&gt;/, ">"); gsub(/&quot;/, "\""); gsub(/&amp;/, "\\&")
+            if ($0 == "" || /^\[ (RUN  |      OK) /) next
+            print
+        }' "$1"
+}
+
 print_totals() {
     local i
     section "summary"
@@ -116,6 +132,7 @@ print_totals() {
     done
     for ((i = 0; i < ${#failures[@]}; i++)); do
         printf 'FAILED: %s\n        again: %s\n' "${failures[i]}" "${reproduce[i]}"
+        [ -z "${outputs[i]}" ] || printf '        | %s\n' "${outputs[i]//$'\n'/$'\n        | '}"
     done
     [ "$passed" -gt 0 ] || [ "$failed" -gt 0 ] || count_failure "no test ran" "tests/run"
     if [ "$skipped" -gt 0 ]; then
