@@ -26,7 +26,7 @@
 typedef struct advice_candidate {
     const char *resource; /* as RMM_RESOURCE has it, without a size */
     unsigned safe;        /* hundredths of the peak; 0: none that was tried */
-    uint64_t safe_bytes;  /* if safe > 0 */
+    uint64_t safe_bytes;  /* 0 if safe is 0 */
     bool grows;           /* takes memory as it needs it */
     uint64_t
         grown_bytes; /* held from the driver at the end, from nothing; if it grows */

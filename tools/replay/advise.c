@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Each candidate runs the log in three ways: in every capacity of the curve, growing from nothing,
- * and under the clock at its safe capacity. All on one thread after the other, with fresh
- * resources, so that no run finds what another has left.
+ * and under the clock at its safe capacity. Each run has a resource of its own, so that it does
+ * not find what another has left.
  */
 #include "replay/advise.h"
 
@@ -89,24 +89,17 @@ static capacity_trial_t play_on(const plan_t *plan, rmm_resource_t *mr, run_t *o
     return answer;
 }
 
-/* The best of some runs, each on a resource of so many bytes (0: its default). */
-static capacity_trial_t play(
-    const plan_t *plan, const char *resource, uint64_t bytes, unsigned runs, run_t *out)
+/* One run on a resource of so many bytes (0: its default). */
+static capacity_trial_t
+play(const plan_t *plan, const char *resource, uint64_t bytes, run_t *out)
 {
-    capacity_trial_t answer = CAPACITY_FITS;
-    for (unsigned i = 0; i < runs && answer == CAPACITY_FITS; i++) {
-        rmm_resource_t *mr;
-        run_t run = {0};
-        if (!pool_open(resource, bytes, &mr)) {
-            tool_error("%s: %s", resource, rmm_last_error_message());
-            return CAPACITY_TRIAL_FAILED;
-        }
-        answer = play_on(plan, mr, &run);
-        rmm_resource_release(mr);
-        if (i == 0 || run.ns < out->ns) {
-            *out = run;
-        }
+    rmm_resource_t *mr;
+    if (!pool_open(resource, bytes, &mr)) {
+        tool_error("%s: %s", resource, rmm_last_error_message());
+        return CAPACITY_TRIAL_FAILED;
     }
+    capacity_trial_t answer = play_on(plan, mr, out);
+    rmm_resource_release(mr);
     return answer;
 }
 
@@ -125,8 +118,7 @@ static bool find_safe(
     unsigned first = capacity_curve_safe(&curve);
     for (unsigned i = first; i > 0 && i < 100 + CAPACITY_CURVE_COUNT; i++) {
         uint64_t bytes = advice_round(curve.bytes[i - 100]);
-        capacity_trial_t answer =
-            play(plan, candidate->resource, bytes, TIMED_RUNS, out);
+        capacity_trial_t answer = play(plan, candidate->resource, bytes, out);
         if (answer == CAPACITY_TRIAL_FAILED) {
             return false;
         }
@@ -135,12 +127,6 @@ static bool find_safe(
             candidate->safe_bytes = bytes;
             return true;
         }
-    }
-    if (play(plan, candidate->resource, 0, TIMED_RUNS, out) != CAPACITY_FITS) {
-        tool_error(
-            "%s cannot replay the log: %s", candidate->resource,
-            rmm_last_error_message());
-        return false;
     }
     return true;
 }
@@ -166,20 +152,46 @@ static void count_held(const plan_t *plan, uint64_t held_bytes, advice_candidate
     }
 }
 
+/* One run that has the room it needs; false: said why on stderr. */
+static bool
+play_whole(const plan_t *plan, const char *resource, uint64_t bytes, run_t *out)
+{
+    capacity_trial_t answer = play(plan, resource, bytes, out);
+    if (answer == CAPACITY_TOO_SMALL) {
+        tool_error("%s cannot replay the log: %s", resource, rmm_last_error_message());
+    }
+    return answer == CAPACITY_FITS;
+}
+
 static bool measure(
     const plan_t *plan, const char *resource, progress_t *progress,
     advice_candidate_t *out)
 {
-    run_t grown = {0}, timed = {0};
+    run_t grown = {0}, safe = {0};
     *out = (advice_candidate_t){
         .resource = resource, .grows = replay_resource_sizes(resource) == 2};
-    if (!find_safe(plan, progress, out, &timed) ||
-        (out->grows && play(plan, resource, 0, 1, &grown) != CAPACITY_FITS)) {
+    if (!find_safe(plan, progress, out, &safe) ||
+        (out->grows && !play_whole(plan, resource, 0, &grown))) {
         return false;
     }
     out->grown_bytes = grown.reserved_bytes;
-    out->ns_per_operation = timed.ns;
-    count_held(plan, timed.reserved_bytes, out);
+    count_held(plan, safe.reserved_bytes, out);
+    return true;
+}
+
+/* In turns, so that a moment in which the machine is busy does not slow one candidate alone. */
+static bool time_all(const plan_t *plan, advice_candidate_t *candidates, size_t count)
+{
+    for (size_t i = 0; i < TIMED_RUNS * count; i++) {
+        advice_candidate_t *candidate = &candidates[i % count];
+        run_t run;
+        if (!play_whole(plan, candidate->resource, candidate->safe_bytes, &run)) {
+            return false;
+        }
+        if (i < count || run.ns < candidate->ns_per_operation) {
+            candidate->ns_per_operation = run.ns;
+        }
+    }
     return true;
 }
 
@@ -216,7 +228,7 @@ bool advise(const plan_t *plan, const char *log, bool json)
     }
     rmm_sim_run_promptly(); /* no work runs on the GPU, so nothing is late */
     size_t count;
-    if (!measure_all(plan, candidates, &count)) {
+    if (!measure_all(plan, candidates, &count) || !time_all(plan, candidates, count)) {
         return false;
     }
     advice_report_t report = {log, plan, candidates, count, &advice};
