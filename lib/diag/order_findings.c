@@ -5,10 +5,20 @@
 #include "diag/event_range.h"
 #include "diag/row.h"
 
+/* A kernel may have been given a pointer that it does not follow: the end of an array is also the
+ * begin of the next block. */
+static bool
+is_about_kernel(const rmm_order_conflict_t *conflict, const rmm_finding_t *finding)
+{
+    return finding->call == RMM_DIAG_LAUNCH || conflict->other_call == RMM_DIAG_LAUNCH;
+}
+
 static void add_finding(
     rmm_order_findings_t *self, uint32_t index, const rmm_order_conflict_t *conflict,
     rmm_finding_t finding)
 {
+    finding.confidence =
+        is_about_kernel(conflict, &finding) ? RMM_DIAG_LIKELY : RMM_DIAG_CERTAIN;
     finding.block = rmm__uses_block(self->uses, index);
     finding.address = finding.bytes == 0 ? finding.block.address : finding.address;
     finding.stream_id = conflict->stream_id;

@@ -53,6 +53,7 @@ CASE(finds_a_use_that_nothing_orders)
     start_order();
     expect_ordered(false);
     assert_int_equal(finding(0)->kind, RMM_DIAG_USE_UNORDERED);
+    assert_int_equal(finding(0)->confidence, RMM_DIAG_LIKELY);
     assert_int_equal(finding(0)->other_stream_id, 77);
     assert_int_equal(finding(0)->stream_id, (uint64_t)(uintptr_t)STREAM(B));
     assert_string_equal(kernel_name(finding(0)->user), "reduce");

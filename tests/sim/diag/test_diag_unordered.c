@@ -104,6 +104,35 @@ CASE(names_the_kernel_that_used_and_the_stream_that_freed)
     child_run(name_both_sides, NULL);
 }
 
+/* A pointer of a kernel may be the end of an array, behind which the next block begins. */
+static void use_and_free(child_t *self, void *argument)
+{
+    scene_t scene;
+    diag_file_t file;
+    void *filled = NULL, *passed = NULL;
+
+    open_scene(&scene, RMM_STREAM_NON_BLOCKING);
+    filled = take(scene.pool, BYTES, scene.a);
+    passed = take(scene.pool, BYTES, scene.a);
+    CHECK(rmm_memset_async(filled, 1, BYTES, scene.b) == RMM_OK);
+    launch("reduce", passed, scene.b);
+    drop(&scene, passed, scene.a);
+    open_own_file(&runtime, &file);
+    CHECK(file.header->findings_used == 3);
+    CHECK(file.findings[0].kind == RMM_DIAG_USE_UNORDERED);
+    CHECK(file.findings[0].confidence == RMM_DIAG_CERTAIN);
+    CHECK(file.findings[1].kind == RMM_DIAG_USE_UNORDERED);
+    CHECK(file.findings[1].confidence == RMM_DIAG_LIKELY);
+    CHECK(file.findings[2].kind == RMM_DIAG_FREE_UNORDERED);
+    CHECK(file.findings[2].confidence == RMM_DIAG_LIKELY);
+    diag_file_close(&file);
+}
+
+CASE(is_certain_of_what_no_kernel_takes_part_in)
+{
+    child_run(use_and_free, NULL);
+}
+
 /* --- correct programs -------------------------------------------------------------------- */
 
 /* No finding, in a process whose calls the diagnosis has seen. */
