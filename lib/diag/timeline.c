@@ -52,9 +52,18 @@ static void put(rmm_timeline_t *timeline, const rmm_timeline_event_t *event)
 
 /* --- streams ----------------------------------------------------------------------- */
 
-static rmm_timeline_stream_t *entry_of(rmm_timeline_t *timeline, rmm_stream_t handle)
+/* One handle names the default streams of all threads: there it is an address of the thread's. */
+static uint64_t key_of(rmm_stream_t handle)
 {
-    uint64_t hash = (uint64_t)(uintptr_t)handle * 0x9e3779b97f4a7c15ull;
+    static _Thread_local char own;
+
+    return rmm_stream_is_per_thread_default(handle) ? (uint64_t)(uintptr_t)&own
+                                                    : (uint64_t)(uintptr_t)handle;
+}
+
+static rmm_timeline_stream_t *entry_of(rmm_timeline_t *timeline, uint64_t key)
+{
+    uint64_t hash = key * 0x9e3779b97f4a7c15ull;
 
     return &timeline->streams[(hash >> 32) % RMM_TIMELINE_STREAMS];
 }
@@ -62,20 +71,22 @@ static rmm_timeline_stream_t *entry_of(rmm_timeline_t *timeline, rmm_stream_t ha
 /* A handle that comes back for a new stream is known again from its first block on. */
 void rmm__timeline_allocated(rmm_timeline_t *timeline, const rmm_diag_block_v1_t *block)
 {
-    if (block->stream != NULL && block->stream_id != UINT64_MAX) {
-        *entry_of(timeline, block->stream) =
-            (rmm_timeline_stream_t){block->stream, block->stream_id};
+    uint64_t key = key_of(block->stream);
+
+    if (key != 0 && block->stream_id != UINT64_MAX) {
+        *entry_of(timeline, key) = (rmm_timeline_stream_t){key, block->stream_id};
     }
 }
 
 static void
 name_stream(rmm_timeline_t *timeline, rmm_stream_t handle, rmm_timeline_event_t *event)
 {
-    const rmm_timeline_stream_t *known = entry_of(timeline, handle);
+    uint64_t key = key_of(handle);
+    const rmm_timeline_stream_t *known = entry_of(timeline, key);
 
     if (handle == NULL || (uintptr_t)handle == LEGACY_HANDLE) {
         event->stream_id = 0;
-    } else if (known->handle == handle) {
+    } else if (known->key == key) {
         event->stream_id = known->id;
     } else {
         event->stream_id = (uint64_t)(uintptr_t)handle;

@@ -21,14 +21,14 @@
 
 /* A stream that blocks were allocated on: events name it by its handle only. */
 typedef struct rmm_timeline_stream {
-    rmm_stream_t handle; /* NULL: none */
+    uint64_t key; /* of its handle; 0: none */
     uint64_t id;
 } rmm_timeline_stream_t;
 
 typedef struct rmm_timeline {
     rmm_timeline_header_t *header; /* borrowed; NULL: nothing is written */
     rmm_timeline_event_t *events;
-    rmm_timeline_stream_t streams[RMM_TIMELINE_STREAMS]; /* at the hash of its handle */
+    rmm_timeline_stream_t streams[RMM_TIMELINE_STREAMS]; /* at the hash of its key */
 } rmm_timeline_t;
 
 /* Bytes of a ring of so many events. */

@@ -6,6 +6,7 @@
 #include "harness/harness.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -199,6 +200,37 @@ CASE(a_stream_is_known_by_its_blocks)
     assert_int_equal(seen.events[3].stream_id, 0);
     assert_int_equal(seen.events[4].stream_id, 0);
     assert_int_equal(seen.events[4].flags, 0);
+}
+
+static void allocate_on_own_stream(uint64_t address, uint64_t stream_id)
+{
+    rmm_diag_block_v1_t block = diag_block(address, 1000);
+
+    block.stream = RMM_STREAM_PER_THREAD;
+    block.stream_id = stream_id;
+    rmm__diag_engine_on_alloc(diag.engine, &block);
+}
+
+static void *use_own_stream(void *argument)
+{
+    allocate_on_own_stream(BASE + STEP, 22);
+    send(RMM_DIAG_LAUNCH, RMM_STREAM_PER_THREAD, 0);
+    return argument;
+}
+
+CASE(default_streams_of_threads_are_told_apart)
+{
+    pthread_t thread;
+    seen_t seen;
+
+    allocate_on_own_stream(BASE, 21);
+    assert_int_equal(pthread_create(&thread, NULL, use_own_stream, NULL), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    send(RMM_DIAG_LAUNCH, RMM_STREAM_PER_THREAD, 0);
+    seen = look();
+    assert_int_equal(seen.count, 2);
+    assert_int_equal(seen.events[0].stream_id, 22);
+    assert_int_equal(seen.events[1].stream_id, 21);
 }
 
 /* --- a full ring ---------------------------------------------------------------------- */
