@@ -162,6 +162,21 @@ CASE(texts_that_are_not_clean_become_so)
     assert_string_equal(history_text(&history.names, HISTORY_NONE, "none"), "none");
 }
 
+CASE(a_title_that_is_not_clean_becomes_so)
+{
+    json_t *trace = NULL, *page = NULL, *track = NULL;
+
+    strcpy(history.title, "log\xff\xc3.csv");
+    assert_true(history_finish(&history));
+    trace = load_trace();
+    page = load_page();
+    track = json_array_get(json_object_get(trace, "traceEvents"), 0);
+    assert_true(has_text(json_object_get(track, "args"), "name", "log??.csv"));
+    assert_true(has_text(page, "title", "log??.csv"));
+    json_decref(trace);
+    json_decref(page);
+}
+
 /* --- peaks ---------------------------------------------------------------------------- */
 
 CASE(without_anything_both_are_empty)

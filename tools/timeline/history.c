@@ -200,6 +200,7 @@ static void find_peak(const history_t *history, history_location_t *location)
 
 bool history_finish(history_t *history)
 {
+    rmm__text_clean(history->title, sizeof(history->title));
     find_bounds(history);
     end_what_is_left(history);
     find_locations(history);

@@ -60,7 +60,7 @@ typedef struct history_texts {
 #define HISTORY_RESOURCES_MAX 1024
 
 typedef struct history {
-    char title[HISTORY_TEXT_BYTES]; /* of which program, or log */
+    char title[HISTORY_TEXT_BYTES]; /* program or log; clean once it is finished */
     char note[HISTORY_TEXT_BYTES];  /* what is missing; empty: nothing */
     uint64_t pid;
     history_block_t *blocks;
