@@ -213,6 +213,26 @@ CASE(each_location_has_its_own_peak)
     assert_int_equal(history.blocks[1].end_ns, 40);
 }
 
+CASE(what_ends_at_the_moment_of_the_peak_holds_it)
+{
+    json_t *page = NULL;
+    const json_t *location = NULL, *holders = NULL;
+
+    add(0x1000, 100, 10, 20);
+    add(0x2000, 50, 20, 30);
+    add(0x3000, 7, 20, 20);
+    assert_true(history_finish(&history));
+    page = load_page();
+    location = json_array_get(json_object_get(page, "locations"), 0);
+    holders = json_object_get(location, "holders");
+    assert_int_equal(number(location, "peak_bytes"), 157);
+    assert_int_equal(json_array_size(holders), 3);
+    assert_int_equal(item(json_array_get(holders, 0), 0), 100);
+    assert_int_equal(item(json_array_get(holders, 1), 0), 50);
+    assert_int_equal(item(json_array_get(holders, 2), 0), 7);
+    json_decref(page);
+}
+
 CASE(holders_beyond_those_shown_are_summed_up)
 {
     json_t *page = NULL;
