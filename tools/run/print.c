@@ -69,8 +69,9 @@ static void print_unordered(const rmm_diag_finding_info_t *finding, FILE *out)
     fputs(" is not ordered after ", out);
     print_other(finding, out);
     fprintf(
-        out, ", %" PRIu64 " %s\n    ", finding->count,
-        finding->count == 1 ? "time" : "times");
+        out, ", %" PRIu64 " %s (%s)\n    ", finding->count,
+        finding->count == 1 ? "time" : "times",
+        rmm_diag_confidence_name(finding->confidence));
     print_block(finding, out);
     fputs("\n    record an event on ", out);
     print_stream(finding->other_stream_id, out);

@@ -267,6 +267,7 @@ CASE(tells_what_was_not_in_order)
     assert_non_null(strstr(program.err, "  free_unordered: a free on stream "));
     assert_non_null(strstr(
         program.err, " is not ordered after the use of its block by reduce on "));
+    assert_non_null(strstr(program.err, ", 1 time (likely)\n"));
     run("--diag usage,bounds,order --fail-on-finding -- " PROGRAM " ordered");
     program_assert_status(&program, 0);
 }
