@@ -14,6 +14,7 @@
 #include <cassert>
 #include <cstddef>
 #include <ostream>
+#include <type_traits>
 
 #include <rmm/cxx/stream.hpp>
 #include <rmm/detail/cuda_api.hpp>
@@ -95,6 +96,27 @@ constexpr bool operator==(cuda_stream_view a, cuda_stream_view b)
 constexpr bool operator!=(cuda_stream_view a, cuda_stream_view b)
 {
     return !(a == b);
+}
+/* With a handle, which converts both ways: exact, or the comparison is ambiguous. */
+template <class T, std::enable_if_t<std::is_same_v<T, cudaStream_t>, int> = 0>
+constexpr bool operator==(cuda_stream_view a, T b)
+{
+    return a.value() == b;
+}
+template <class T, std::enable_if_t<std::is_same_v<T, cudaStream_t>, int> = 0>
+constexpr bool operator!=(cuda_stream_view a, T b)
+{
+    return a.value() != b;
+}
+template <class T, std::enable_if_t<std::is_same_v<T, cudaStream_t>, int> = 0>
+constexpr bool operator==(T a, cuda_stream_view b)
+{
+    return a == b.value();
+}
+template <class T, std::enable_if_t<std::is_same_v<T, cudaStream_t>, int> = 0>
+constexpr bool operator!=(T a, cuda_stream_view b)
+{
+    return a != b.value();
 }
 
 inline std::ostream &operator<<(std::ostream &out, cuda_stream_view stream)

@@ -70,6 +70,17 @@ CASE(streams_are_owned_viewed_and_compared)
     CHECK(!view.is_default() && !view.is_per_thread_default());
 }
 
+CASE(a_view_is_compared_with_a_handle_of_cuda)
+{
+    const rmm::cuda_stream stream;
+    const rmm::cuda_stream_view view = stream;
+    const cudaStream_t handle = stream.value();
+
+    CHECK(handle == view && view == handle);
+    CHECK(handle != rmm::cuda_stream_default && rmm::cuda_stream_default != handle);
+    CHECK(!(handle != view) && !(view != handle));
+}
+
 CASE(a_stream_pool_hands_out_its_streams_in_turn)
 {
     rmm::cuda_stream_pool pool(3);

@@ -451,6 +451,20 @@ CASE(the_logger_has_the_librarys_level_and_messages)
     CHECK(text.str().find("RMM_ERR_OUT_OF_MEMORY") != std::string::npos);
 }
 
+CASE(references_and_any_resources_are_compared_with_objects)
+{
+    rmm::mr::pinned_host_memory_resource pinned;
+    rmm::mr::cuda_memory_resource cuda;
+    rmm::mr::limiting_resource_adaptor limiter(cuda, mib), other(cuda, mib);
+    const rmm::device_async_resource_ref ref(limiter);
+    const rmm::host_resource_ref host(pinned);
+    const any_device_resource any(limiter);
+
+    CHECK(ref == limiter && limiter == ref && any == limiter && limiter == any);
+    CHECK(ref != other && other != ref && any != other && !(ref != limiter));
+    CHECK(ref != cuda && cuda != ref && host == pinned && pinned == host);
+}
+
 CASE(references_are_narrowed_and_any_resources_copied)
 {
     rmm::mr::pinned_host_memory_resource pinned;

@@ -155,6 +155,12 @@ class erased_resource
     {
         return !(a == b);
     }
+    /* Is the object a T, and equal to this one? */
+    template <class T> bool is_equal_to(const T &object) const
+    {
+        return object_ != nullptr && *table_->type == typeid(T) &&
+               table_->is_equal(object_, &object);
+    }
     /* The object if it is a T, else NULL. */
     template <class T> friend T *resource_cast(erased_resource *erased) noexcept
     {
@@ -198,6 +204,39 @@ class erased_stream_resource : public erased_resource
 /* Is T an object of the program, and none of the classes of this file? */
 template <class T>
 inline constexpr bool is_plain_object = !std::is_base_of<erased_resource, T>::value;
+
+/* Is Erased one of the classes of this file, and T an object that one of them could name? */
+template <class Erased, class T>
+inline constexpr bool is_erased_and_object = std::conjunction<
+    std::is_base_of<erased_resource, Erased>,
+    std::negation<std::is_base_of<erased_resource, T>>,
+    is_synchronous_resource<T>>::value;
+
+/** Does `a` name an object of this class that is equal to `b`? */
+template <
+    class Erased, class T, std::enable_if_t<is_erased_and_object<Erased, T>, int> = 0>
+bool operator==(const Erased &a, const T &b)
+{
+    return a.is_equal_to(b);
+}
+template <
+    class Erased, class T, std::enable_if_t<is_erased_and_object<Erased, T>, int> = 0>
+bool operator!=(const Erased &a, const T &b)
+{
+    return !a.is_equal_to(b);
+}
+template <
+    class Erased, class T, std::enable_if_t<is_erased_and_object<Erased, T>, int> = 0>
+bool operator==(const T &a, const Erased &b)
+{
+    return b.is_equal_to(a);
+}
+template <
+    class Erased, class T, std::enable_if_t<is_erased_and_object<Erased, T>, int> = 0>
+bool operator!=(const T &a, const Erased &b)
+{
+    return !b.is_equal_to(a);
+}
 
 template <class Base, class... Properties> struct memory_of : Base {
     template <
