@@ -171,6 +171,16 @@ CASE(an_array_copies_a_range_and_refuses_one_beyond_it)
     CHECK(rmmc::device_array<int>(std::vector<int>(), {}).to_vector({}).empty());
 }
 
+CASE(an_array_of_bool_is_made_of_a_vector_of_bits)
+{
+    const std::vector<bool> bits = {true, false, true};
+    const rmmc::device_array<bool> array(bits, {});
+
+    CHECK(array.size() == 3 && array.element(0, {}) && !array.element(1, {}));
+    CHECK(array.to_vector({}) == bits);
+    CHECK(rmmc::device_array<bool>(std::vector<bool>(), {}).to_vector({}).empty());
+}
+
 CASE(an_array_of_a_type_of_large_alignment_needs_a_pool)
 {
     rmmc::pool_resource pool{rmmc::cuda_resource()};

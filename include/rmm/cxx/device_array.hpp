@@ -18,8 +18,10 @@
 #ifndef RMM_CXX_DEVICE_ARRAY_HPP
 #define RMM_CXX_DEVICE_ARRAY_HPP
 
+#include <algorithm>
 #include <cstddef>
 #include <iterator>
+#include <memory>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -66,7 +68,14 @@ template <class T> class device_array
         const resource &mr = resource())
         : device_array(values.size(), stream, mr)
     {
-        copy_from_host(values.data(), values.size(), stream);
+        if constexpr (std::is_same<T, bool>::value) { /* a std::vector of bits */
+            const std::unique_ptr<T[]> host(new T[values.size()]);
+
+            std::copy(values.begin(), values.end(), host.get());
+            copy_from_host(host.get(), values.size(), stream);
+        } else {
+            copy_from_host(values.data(), values.size(), stream);
+        }
     }
     device_array(
         const device_array &other, stream_view stream, const resource &mr = resource())
@@ -166,12 +175,17 @@ template <class T> class device_array
     /** All elements. */
     std::vector<T> to_vector(stream_view stream) const
     {
-        static_assert(
-            !std::is_same<T, bool>::value,
-            "std::vector<bool> has no addresses of elements");
-        std::vector<T> values(size());
-        copy_to_host(values.data(), values.size(), stream);
-        return values;
+        if constexpr (std::is_same<T, bool>::value) {
+            const std::unique_ptr<T[]> host(new T[size()]);
+
+            copy_to_host(host.get(), size(), stream);
+            return std::vector<T>(host.get(), host.get() + size());
+        } else {
+            std::vector<T> values(size());
+
+            copy_to_host(values.data(), values.size(), stream);
+            return values;
+        }
     }
     void prefetch(int device, stream_view stream) const
     {
