@@ -82,7 +82,7 @@ class DeviceBuffer(_core.Buffer):
         is_named = kind == _dlpack_types()[0] and stream not in (None, 0, -1)
         if stream != -1 and not (is_named and self.stream == Stream(stream)):
             source.stream.synchronize()
-        versioned = max_version is not None and max_version[0] >= 1
+        versioned = max_version is not None and tuple(max_version) >= (1,)
         return _core.to_dlpack(source, kind, device, versioned)
 
     def __bytes__(self) -> bytes:
