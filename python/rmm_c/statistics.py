@@ -213,6 +213,8 @@ def profiler(
     """Record what a function or a block allocates. Does nothing without statistics.
 
     A decorated function is named by its file and line unless ``name`` is given; a block needs one.
+    A call of a decorated generator or async function ends when it returns its object, before its
+    body runs: put a block into the body instead.
 
     >>> from rmm_c import DeviceBuffer
     >>> records = ProfilerRecords()

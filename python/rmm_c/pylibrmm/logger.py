@@ -8,10 +8,16 @@ from typing import Union
 from rmm_c import _core
 from rmm_c.errors import UnsupportedError
 
-level_enum = IntEnum(  # type: ignore[misc]
-    "level_enum", {name: number for number, name in enumerate(_core.log_levels())}
-)
-level_enum.__doc__ = "The levels of the debug log, by rising severity."
+class level_enum(IntEnum):
+    """The levels of the debug log, by rising severity."""
+
+    trace = 0
+    debug = 1
+    info = 2
+    warn = 3
+    error = 4
+    critical = 5
+    off = 6
 
 
 def get_logging_level() -> level_enum:
