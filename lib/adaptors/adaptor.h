@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the adaptors share: resources that pass requests on to their upstream and hold no
- * memory of their own. A concrete adaptor embeds rmm_adaptor_t as its first member, brings
- * what it does differently, and takes the rest from here.
+ * memory of their own. A concrete adaptor embeds rmm_adaptor_t as its first member,
+ * implements the operations in which it differs, and uses those of this file for the others.
  *
  * Accounting: an adaptor's slot counts what passes through it. The request's `user` is handed
  * on, so what the location counts is entered and settled once, by the resource that has the

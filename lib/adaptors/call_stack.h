@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where a call came from: addresses are kept when it happens, and become names only when
- * someone prints them.
+ * The call stack of an allocation: captured as addresses, which become names only when the stack
+ * is printed.
  *
- * Captured with libunwind where the machine has it, which keeps what it learnt about each
- * function, else with backtrace(3). Loaded when first wanted: a program that captures nothing loads
- * nothing, and the library needs neither to be built nor to be linked.
+ * It is captured with libunwind, which caches what it learns about each function, or with
+ * backtrace(3) on a machine without libunwind. Either is loaded at the first capture: a program
+ * that captures nothing loads nothing, and this library is built and linked without both.
  */
 #ifndef RMM_ADAPTORS_CALL_STACK_H
 #define RMM_ADAPTORS_CALL_STACK_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A row for every allocation and free that passes. What a row costs its thread: the time,
- * the printing, a lock that no thread holds for longer than that. Writing is row_writer.c's.
+ * Logs a row for every allocation and free that passes. A row costs its thread a reading of the
+ * clock, the formatting, and a lock that is held no longer than these. row_writer.c writes.
  *
- * The time is asked under the writer's lock, so that times rise from row to row.
+ * The clock is read under the writer's lock, so that times rise from row to row.
  */
 #include <rmm/logging_adaptor.h>
 

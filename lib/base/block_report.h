@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reports the blocks of the process's pools where an operator asked for it through /rmm: of
- * all resources at once, so that however many files show it, one allocation pays.
+ * Reports the blocks of the process's pools when an operator requests it through /rmm. A report
+ * covers all resources, so that one allocation pays for it, however many files show it.
  *
  * Threads: any, without a lock. Takes each resource's lock once or twice, for the time of a
  * walk over its blocks. Calls no driver.

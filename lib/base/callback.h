@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which thread is in a program's own function that the library has called (a custom resource):
- * allocations and frees that the function makes on this thread do not count as the user's.
+ * Tells whether the calling thread is inside a function of the program that the library has called
+ * (of a custom resource): allocations and frees of that function do not count as the user's.
  *
  * Threads: any; each has a count of its own.
  */

@@ -3,8 +3,8 @@
  * The fork handlers of the library; see fork.h.
  *
  * Locking: `forking` serialises forks, and comes before all that they take. A part that
- * joins while another thread forks (a library loaded by dlopen()) is or is not part of that
- * fork: what was taken is noted.
+ * joins while another thread forks (a library loaded by dlopen()) may or may not be part of
+ * that fork: the handlers record which locks they have taken.
  */
 #include "core/fork.h"
 

@@ -13,12 +13,11 @@
  * that takes no lock (resource.c).
  *
  * Order: locks are taken before the fork in the order of rmm_fork_part_t, so one that is
- * held while another is taken comes before that one. Nobody calls out of the library under
- * one of them, so a callback may fork.
+ * held while another is taken comes before that one. No thread calls out of the library
+ * while it holds one of them, so a callback may fork.
  *
- * The parts join when the library is loaded: joined with its first use instead, a part would
- * be missing for a fork by another thread at that moment. The handlers are installed once,
- * by fork.c.
+ * The parts join when the library is loaded. If a part joined at its first use instead, a fork
+ * by another thread at that moment would miss it. fork.c installs the handlers once.
  */
 #ifndef RMM_CORE_FORK_H
 #define RMM_CORE_FORK_H

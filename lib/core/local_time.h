@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * localtime_r() and gmtime_r() for a library whose user may fork at any moment. The C
- * library has a lock around both, and no handler that frees it in a child: a thread of the
- * parent that was there at the fork would leave it taken for ever. So all calls of this
- * library are behind a lock of its own, which a fork waits for (core/fork.h).
+ * library protects both with a lock that it does not reset in a child: if another thread of the
+ * parent held it at the fork, the child would wait for it for ever. So this library makes these
+ * calls under a lock of its own, which a fork waits for (core/fork.h).
  */
 #ifndef RMM_CORE_LOCAL_TIME_H
 #define RMM_CORE_LOCAL_TIME_H

@@ -2,23 +2,23 @@
 /*
  * How threads wait for the lock.
  *
- * A thread spins for `spin_ns`, and looks less and less often (Anderson, "The performance of
- * spin lock alternatives for shared-memory multiprocessors", 1990): each look takes the lock's
- * cache line from the thread that uses it. It takes the lock only if it stays free for
- * IDLE_PAUSES. If the thread that unlocked it locks it again sooner, that thread may go on:
- * each handover moves the protected data to another core.
+ * A waiting thread first spins for `spin_ns` and polls the lock less and less often (Anderson,
+ * "The performance of spin lock alternatives for shared-memory multiprocessors", 1990): each
+ * poll takes the lock's cache line from the thread that uses it. The waiting thread takes the
+ * lock only if it stays free for IDLE_PAUSES. If the thread that unlocked it locks it again
+ * sooner, that thread goes on, because each handover moves the protected data to another core.
  *
- * Then it sleeps again and again, for as long as it has waited, but NAP_NS_MIN to
- * NAP_NS_MAX. A thread that has waited for more than 16 ms sleeps for a 32nd of that time: else
- * the looks of 1,000 threads take all the time of two processors, and the thread that holds
- * the lock gets none. After each sleep it looks for LOOK_NS and takes the lock as soon
- * as it is free, which bounds the turn of a thread that locks again and again. No unlock wakes
- * a thread: most threads that were woken found the lock taken again. So no wake-up can be
- * lost, an unlock needs neither a fence nor a look at the lock, and no thread waits for a
+ * Then the waiting thread sleeps repeatedly, each time for as long as it has waited so far, but
+ * for NAP_NS_MIN to NAP_NS_MAX. After 16 ms of waiting it sleeps for a 32nd of that time:
+ * otherwise the polls of 1,000 threads would use all the time of two processors, and the thread
+ * that holds the lock would get none. After each sleep it polls for LOOK_NS and takes the lock
+ * as soon as it is free, so a thread that locks again and again cannot keep it for ever. No
+ * unlock wakes a thread: most threads that were woken found the lock taken again. So no wake-up
+ * can be lost, an unlock needs neither a fence nor a read of the lock, and no thread waits for a
  * waiting thread that does not run.
  *
- * The lock has no state but whether it is held. So neither a fork nor a signal handler, which
- * may interrupt a thread that waits and need the same lock, meets a half-changed one.
+ * The only state of the lock is whether it is held. So neither a forked child nor a signal
+ * handler that interrupts a waiting thread and needs the same lock finds it half changed.
  *
  * Figures, and what else was tried: docs/decisions/0024-no-unlock-wakes-a-thread.md.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * strtoull() accepts a sign, leading space and an octal zero, and needs a terminated
- * string: a column of a log is none, and "-1" must not become the largest number.
+ * string: a column of a log has no terminator, and "-1" must not become the largest number.
  */
 #include "core/numbers.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Numbers and sizes as people write them. Strict: no sign, no blank, nothing behind. The
+ * Numbers and sizes as people write them. Strict: no sign, no blank, nothing after them. The
  * library and the tools each compile this file, so that both read the same texts.
  */
 #ifndef RMM_CORE_NUMBERS_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which blocks a resource has out: address -> bytes, a hash table with open addressing
- * at most half full. For resources whose allocations are slow anyway (cudaMalloc, pinned
- * memory), so that a wrong free is refused and the accounting stays exact.
+ * The live blocks of a resource: a hash table from address to bytes with open addressing, at
+ * most half full. For resources whose allocations are slow anyway (cudaMalloc, pinned memory):
+ * with it they refuse a wrong free, and their accounting stays exact.
  *
  * Locking: none; the owner serialises.
  */

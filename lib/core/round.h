@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sizes and addresses in whole steps. The caller sees to it that nothing overflows. */
+/* Rounding of sizes and addresses. The caller makes sure that nothing overflows. */
 #ifndef RMM_CORE_ROUND_H
 #define RMM_CORE_ROUND_H
 

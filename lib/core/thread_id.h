@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The calling thread as the kernel numbers it, asked for once: rows of logs and lists
- * name it. A forked child has its parent's number here: what it would write into is
- * nobody's.
+ * The kernel's id of the calling thread, read once and then cached: rows of logs and lists
+ * contain it. A forked child keeps the cached id of its parent: nobody reads the rows
+ * that it would write.
  */
 #ifndef RMM_CORE_THREAD_ID_H
 #define RMM_CORE_THREAD_ID_H

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A place for one resource that threads take references from while others replace it,
- * without a lock and without ever touching a resource that may be gone.
+ * Holds one resource. Threads take references of it while others replace it, without a lock, and
+ * no thread ever accesses a resource that may have been destroyed.
  *
- * How: the place owns RMM_ATOMIC_RESOURCE_REFERENCES references of its resource at once, and
- * its one word says which resource it is and how many of them were taken. So a thread that
- * takes a reference only changes the word, by compare and exchange: when that succeeds the
- * resource was still the one in place, and one of the place's references is the thread's. A
- * thread that replaces the resource exchanges the whole word and releases the references that
- * were not taken. A thread that finds half of the references taken adds as many again; the
- * reference that it has just taken makes that safe.
+ * How: the holder owns RMM_ATOMIC_RESOURCE_REFERENCES references of its resource in advance. Its
+ * single word contains the resource and the number of references that were taken. A thread takes
+ * a reference by changing only the word, with a compare and exchange: if that succeeds, the
+ * resource was still the current one, and one of the holder's references now belongs to the
+ * thread. A thread that replaces the resource exchanges the whole word and releases the
+ * references that were not taken. A thread that finds half of the references taken adds as many
+ * again; the reference that it has just taken makes that safe.
  *
- * A word whose resource was replaced and put back between the load and the exchange is no
- * danger: the reference is then one of the new lot.
+ * If a resource is replaced and put back between the load and the exchange, the exchange may
+ * succeed: the reference is then one of those that came with the second store.
  *
- * Cost: one compare and exchange, again for each taker that comes between.
+ * Cost: one compare and exchange, and one more for each concurrent change of the word.
  */
 #ifndef RMM_DEVICE_ATOMIC_RESOURCE_H
 #define RMM_DEVICE_ATOMIC_RESOURCE_H

@@ -6,11 +6,11 @@
  * allocate and free after ours would have run. The table is static and its resources stay
  * reachable.
  *
- * Locking: none to get or set what is there (atomic_resource.h). `maker` protects
+ * Locking: none to get or set a default (atomic_resource.h). `maker` protects
  * `initial` and is held while an initial resource is made, driver calls included: two
  * threads that both begin must not make two pools of half the memory each. A creator may
  * log, and the program's log callback may come here: that thread is refused. In a forked
- * child the lock is made anew: what another thread was making is lost there.
+ * child the lock is made anew: a resource that another thread was making is lost there.
  */
 #include <rmm/device_resource.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A resource said in words: "[adaptor[:sizes]+...]type[:sizes]", such as
+ * A resource described by a text: "[adaptor[:sizes]+...]type[:sizes]", such as
  * "statistics+pool:50%:8GiB". Three steps:
  *
  *   parse   text to words and sizes; knows no resource (spec_parse.c, pure)

@@ -5,8 +5,8 @@
  * Why a map: PyTorch frees by address, and the default resource may have been replaced
  * since. Each entry holds a reference of the resource that its block came from.
  *
- * Why an exception out of C: PyTorch (2.11, CUDAPluggableAllocator::malloc) does not look
- * at what it gets, and its contract for failures is a C++ exception. libstdc++ exports a
+ * Why an exception out of C: PyTorch (2.11, CUDAPluggableAllocator::malloc) does not
+ * check the address that it gets, and expects a C++ exception for a failure. libstdc++ exports a
  * function that throws one with a text; nothing here holds a lock or memory when it is
  * called, and this file is compiled with -fexceptions.
  *

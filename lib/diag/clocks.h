@@ -14,17 +14,17 @@
  *  - the legacy default streams of all devices are one stream, and a wait for one device is one for
  *    all.
  *  - a stream that was not seen when it was made waits for the legacy default stream.
- *  - streams that find no place share one: to each other they are ordered.
- *  - a place is used again with all that the stream before knew. If all are taken when a stream is
- *    created, the default streams of threads that have ended leave theirs.
+ *  - streams for which no entry is left share one, and count as ordered against each other.
+ *  - an entry is reused together with the clock of the stream that had it before. If all are taken
+ *    when a stream is created, those of the default streams of ended threads become free.
  *  - the legacy default stream also waits for what a blocking stream had begun before it ended.
  *  - a stream that waits for an unknown event, or for what no event tells, is unsure: nothing is
- *    known to be unordered before its work. So is what waits for such a stream. The host
- *    ends this when it waits for it: then all that was begun has its order. It ends this for no
- *    other stream that is unsure.
- *  - an event that lost its place among those that are kept is unknown. A stream that joins a
+ *    known to be unordered before its work. So is what waits for such a stream. When the
+ *    host waits for such a stream, the stream's earlier work is ordered and it is no longer unsure.
+ *    Other unsure streams stay unsure.
+ *  - an event that was dropped because the table was full is unknown. A stream that joins a
  *    capture by it is unsure, because the call tells that it was captured.
- *  - the place that streams share is in no capture: whether one of them captures, and which, is not
+ *  - the shared entry is in no capture: whether one of its streams captures, and which, is not
  *    known. It is unsure instead, and so is what waits for it, until the host waits for the device
  *    and no capture is under way (a cudaFree waits for the device amid captures, too).
  *

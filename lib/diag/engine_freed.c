@@ -7,11 +7,12 @@
  * a pointer that it does not follow, so that is likely to be one. It is taken for the end of
  * an array, and no error, if a live block ends there.
  *
- * What went back to the driver is known until somebody takes it, but the host may get its addresses
- * for memory of its own: so an address that the host can read is not freed memory any more.
+ * Memory that went back to the driver stays known until a block takes it. Meanwhile the host may
+ * get these addresses for other memory, so an address that the host can read does not count as
+ * freed.
  *
- * The order of streams does not matter: what is called after the free is behind it for the host,
- * and the memory may belong to another block then.
+ * The order of streams does not matter: the host makes the call after the free, and by then the
+ * memory may belong to another block.
  */
 #include "diag/engine_impl.h"
 

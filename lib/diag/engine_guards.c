@@ -2,8 +2,8 @@
 /*
  * The engine's part in guards: see engine_impl.h and guards.h. A launch is checked for the blocks
  * that its parameters point into, each with the guard behind it and the one before it. Other
- * blocks are left out: a kernel on another stream may be about to break their guards, and would not
- * be the one that is named.
+ * blocks are not checked: if a kernel on another stream breaks their guards at that moment, the
+ * finding would name the wrong kernel.
  */
 #include "diag/engine_impl.h"
 

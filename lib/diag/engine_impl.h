@@ -5,9 +5,9 @@
  * which knows captured graphs (graphs.h); and engine_guards.c, which asks a GPU for its work on
  * guards (guards.h) and turns results into findings.
  *
- * A call of the engine that concerns guards goes: rmm__diag_guards_settle(), then
- * rmm__diag_guards_begin() without the lock, what the call is under the lock, and
- * rmm__diag_guards_queue() without it again, because the GPU may block.
+ * A call of the engine that concerns guards first calls rmm__diag_guards_settle() and
+ * rmm__diag_guards_begin() without the lock. It then does its own work under the lock, and calls
+ * rmm__diag_guards_queue() without it, because queueing work on the GPU may block.
  */
 #ifndef RMM_DIAG_ENGINE_IMPL_H
 #define RMM_DIAG_ENGINE_IMPL_H

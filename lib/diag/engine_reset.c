@@ -2,11 +2,11 @@
 /*
  * The engine's part when a program resets a GPU (cudaDeviceReset): its memory is gone without a
  * free of its blocks, and the driver hands the same addresses out again. What is remembered of
- * them would make false findings, so it is forgotten; nothing is said about these blocks.
+ * them would make false findings, so it is forgotten; these blocks get no verdict.
  *
  * Memory of the host that the reset gives back too is not forgotten: its GPU is not known.
  *
- * Cost: a look at each row, under the engine's lock.
+ * Cost: one pass over all rows, under the engine's lock.
  */
 #include "diag/engine_impl.h"
 #include "diag/row.h"

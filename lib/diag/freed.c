@@ -2,8 +2,8 @@
 /*
  * Freed blocks; see freed.h.
  *
- * Invariant: the list has each piece of the map once, by the time of the free. The two pieces that
- * are left of a block stand where the block stood.
+ * Invariant: the list contains each piece of the map once, in the order of the frees. If two pieces
+ * of a block are left, they take the block's position.
  */
 #include "diag/freed.h"
 

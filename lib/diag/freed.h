@@ -5,8 +5,8 @@
  * back to it (RMM_DIAG_BLOCK_RETURNED).
  *
  * Memory leaves the table when a block takes it, of which the rest stays, and when its resource
- * gives it back. So no use of an address in the table is correct, unless the host has got it for
- * other memory: that can be of what went back to the driver only.
+ * gives it back. So every use of an address in the table is an error, unless the host has got that
+ * address for other memory, which can only happen to memory that went back to the driver.
  *
  * Bounded: if there is no room, the block freed longest ago is forgotten.
  *

@@ -13,11 +13,11 @@
  *
  * No false finding. Nothing orders a check on one stream behind the fill on another, or before the
  * free and the next use of the memory, where a kernel is given a pointer that it does not follow.
- * So each guard has a state in the shared memory, of three words, each with the guard's number once
- * that is so: it is open (written by the host), it is filled (by the fill), it is over (by a close,
- * and by a check that found it broken). A guard counts as broken if it was filled before the bytes
- * were read, and is open and not over behind them. The host may close it at any time: then what is
- * queued or running finds nothing.
+ * So each guard has a state of three words in the shared memory. A word gets the guard's number
+ * when the guard is open (written by the host), filled (by the fill), or over (by a close, and by a
+ * check that found it broken). A guard counts as broken if it was filled before the bytes were
+ * read, and was open and not over after that. The host may close it at any time: checks that are
+ * queued or running then find nothing.
  *
  * Work is queued with no lock held, so another thread may free a block meanwhile that a launch
  * was given. A free in the order of a stream has its close before the memory can be somebody

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the tables of the side file are: behind the header, one behind the other.
+ * Offsets of the tables in the side file: they follow the header, one after the other.
  */
 #ifndef RMM_DIAG_LAYOUT_H
 #define RMM_DIAG_LAYOUT_H

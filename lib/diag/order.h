@@ -3,10 +3,10 @@
  * Finds uses of blocks that are not ordered against each other (clocks.h defines the order).
  *
  * Errors, if not ordered after earlier work on another stream:
- *  - any use of a block, behind its allocation;
+ *  - any use of a block, after its allocation;
  *  - its free, after any use;
- *  - a copy or fill, behind another one of the same bytes, if one of the two writes;
- *  - a kernel and a fill or copy that writes the whole block, either behind the other.
+ *  - a copy or fill, after another one of the same bytes, if one of the two writes;
+ *  - a kernel and a fill or copy that writes the whole block, in either order.
  * Two kernels are no error: whether they write, and where, is not known. Nor are a kernel and a
  * copy of a part: parts of one block are often used on streams of their own.
  *

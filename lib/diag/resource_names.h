@@ -2,8 +2,8 @@
 /*
  * Names of the resources whose blocks are followed, in the side file: when a finding is shown, the
  * resource of its block may have ended, and another one may have its slot in the segment. A
- * resource has the entry of its id modulo their number. The first one keeps it, so the names of
- * further ones are not known.
+ * resource has the entry whose index is its id modulo the number of entries. The first resource
+ * keeps an entry, so the names of later ones with the same index are not known.
  *
  * Cost of an allocation: one comparison. The engine's lock protects it.
  */

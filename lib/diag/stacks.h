@@ -4,14 +4,14 @@
  * modules, and these modules. Stack i belongs to finding i.
  *
  * Captured once for each entry of the findings, by the thread that made it, and without the
- * engine's lock: the unwinder and the loader have locks of their own. What they load themselves is
- * loaded by rmm__stacks_init().
+ * engine's lock: the unwinder and the loader have locks of their own. rmm__stacks_init()
+ * makes them load what they need.
  *
  * The stacks that blocks were allocated from are here as well, each once: the first thread that
  * allocates from a new one writes it, also without the engine's lock.
  *
- * What is found later than the call that made it (guards.h) keeps the stack of that call as it is
- * until then: rmm__stack_take() costs no more than the unwinder does.
+ * An error that is found after the call that made it (guards.h) needs the stack of that call, which
+ * is kept as addresses until then: rmm__stack_take() costs no more than the unwinder does.
  *
  * Threads: any.
  */

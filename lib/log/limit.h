@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * For messages that a program may cause a million times a second: so many of a kind in
- * a second, the others are counted.
+ * For messages that a program may cause a million times a second: only some of each kind are logged
+ * in a second, the others are counted.
  */
 #ifndef RMM_LOG_LIMIT_H
 #define RMM_LOG_LIMIT_H

@@ -6,8 +6,8 @@
  * The environment is asked at the first message or the first call of <rmm/log.h>; until
  * then the level is undecided, which is below every level, so that no message is missed.
  *
- * No lock. A message that is logged while this thread's sink is a function of the
- * program's and runs goes to the ring only: it could come round again.
+ * No lock. A message that a thread logs while it runs the program's log function goes to the ring
+ * only: otherwise the function could call itself without end.
  */
 #include "log/log.h"
 

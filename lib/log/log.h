@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How the library logs: rmm__log_info("..."), a printf. What is not wanted costs two
- * loads, what is below the compile-time floor nothing; arguments are not evaluated then.
+ * How the library logs: rmm__log_info("..."), a printf. A message
+ * below the level in force costs two loads, one below the compile-time level nothing; the
+ * arguments of both are not evaluated.
  *
  * Message style: lower case, values after their names without "=", native code always.
  *

@@ -8,8 +8,9 @@
  * Texts are those of other programs, and escaped here. A figure that is not known is
  * RMM_PAGE_UNKNOWN.
  *
- * Bounds: from RMM_PAGE_MAPS_BYTES_MAX on no picture of blocks, from RMM_PAGE_BYTES_MAX on no
- * program is put, and the page tells how many are left out. So it is at most a program longer.
+ * Bounds: a page of RMM_PAGE_MAPS_BYTES_MAX gets no more pictures of blocks, one of
+ * RMM_PAGE_BYTES_MAX no more programs, and it says how many it leaves out. So it exceeds the second
+ * bound by one program at most.
  */
 #ifndef RMM_PAGE_NODE_PAGE_H
 #define RMM_PAGE_NODE_PAGE_H

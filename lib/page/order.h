@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* In which order a page shows programs: those that hold the most come first, so that they are
- * shown where not all are. */
+/* The order in which a page shows programs: those that hold the most memory come first, so that
+ * the page has them if it cannot show all. */
 #ifndef RMM_PAGE_ORDER_H
 #define RMM_PAGE_ORDER_H
 

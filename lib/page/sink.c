@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Puts texts where a page goes; see sink.h. */
+/* Writes texts to the destination of a page; see sink.h. */
 #include "page/sink.h"
 
 #include <stdarg.h>

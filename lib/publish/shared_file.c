@@ -5,12 +5,11 @@
  * is never in the memory that the process uses: that begins as private memory, and a page of
  * the file takes its place when the kernel has given the page space
  * (MADV_POPULATE_WRITE, which says so where an access would be the SIGBUS). This needs no
- * descriptor, so neither a program that closes all of them nor a change of root or user is in
- * its way.
+ * descriptor, so it works in a program that closes all of them or changes its root or user.
  * Before Linux 5.14 the space of the whole file is taken when it is made.
  *
- * Why in this order: the lock is taken before the name is
- * given, so that a process that sees the name sees the lock. The descriptor is closed: the
+ * Why in this order: the lock is taken before the file gets its name, so that a process that sees
+ * the name sees the lock. The descriptor is closed: the
  * mapping keeps the open file, and so the lock, until the process ends in whatever way;
  * MADV_DONTFORK keeps a child from prolonging that.
  *
