@@ -152,8 +152,8 @@ bool log_parse_row(
     size_t count = split(text, length, columns);
     if (count != COLUMNS) {
         snprintf(
-            problem, LOG_PROBLEM_MAX, "%zu columns where %d are expected (" HEADER ")",
-            count, COLUMNS);
+            problem, LOG_PROBLEM_MAX, "%zu column%s where %d are expected (" HEADER ")",
+            count, count == 1 ? "" : "s", COLUMNS);
         return false;
     }
     if (!parse_number_column(columns[0], "Thread", &row->thread, problem)) {

@@ -679,7 +679,7 @@ TEST_CASE(gives_up_on_a_file_that_is_no_log)
     write_file("other.txt", text, strlen(text));
     snprintf(
         line, sizeof line,
-        "%s: not an allocation log: line 1: 1 columns where 6 are expected "
+        "%s: not an allocation log: line 1: 1 column where 6 are expected "
         "(Thread,Time,Action,Pointer,Size,Stream)",
         path("other.txt"));
     assert_error_line(path("other.txt"), 1, line);
