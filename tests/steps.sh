@@ -8,8 +8,8 @@ steps="setup style dev asan tsan release nocuda bench fuzz"
 step_title() {
     case "$1" in
     setup) echo "packages and tools that the rest needs" ;;
-    style) echo "format, include arrows and the other rules of tests/style" ;;
-    dev) echo "debug build with heavy checks: every suite, or what asan does not do" ;;
+    style) echo "format, which folder includes which, and the other rules of tests/style" ;;
+    dev) echo "debug build with heavy checks: every suite, or those that asan does not run" ;;
     asan) echo "address and undefined behaviour sanitizers, with leaks" ;;
     tsan) echo "thread sanitizer" ;;
     release) echo "optimised build, what is exported and installed, consumers, README" ;;
