@@ -10,7 +10,7 @@ import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import wraps
-from typing import Any, Callable, Dict, Iterator, Optional, TypeVar
+from typing import Any, Callable, Dict, Iterator, List, Optional, TypeVar
 
 from rmm_c import mr
 from rmm_c._figures import Statistics
@@ -184,13 +184,14 @@ class ProfilerContext:
     def __init__(self, records: ProfilerRecords, name: str) -> None:
         self._records = records
         self._name = name
+        self._adaptors: List[Optional[mr.StatisticsResourceAdaptor]] = []  # of the blocks entered
 
     def __call__(self, func: Function) -> Function:
-        context = ProfilerContext(self._records, self._name or _place_of(func))
+        name = self._name or _place_of(func)
 
         @wraps(func)
         def profiled(*args: Any, **kwargs: Any) -> Any:
-            with context:
+            with ProfilerContext(self._records, name):
                 return func(*args, **kwargs)
 
         return profiled  # type: ignore[return-value]
@@ -198,13 +199,16 @@ class ProfilerContext:
     def __enter__(self) -> "ProfilerContext":
         if not self._name:
             raise ValueError("a profiler of a block needs a name")
-        push_statistics()
+        adaptor = _adaptor()
+        if adaptor is not None:
+            adaptor.push_counters()
+        self._adaptors.append(adaptor)
         return self
 
     def __exit__(self, *exc: object) -> None:
-        data = pop_statistics()
-        if data is not None:
-            self._records.add(self._name, data)
+        adaptor = self._adaptors.pop()  # the block may have changed the default resource
+        if adaptor is not None:
+            self._records.add(self._name, adaptor.pop_counters())
 
 
 def profiler(

@@ -112,6 +112,22 @@ def test_the_profiler_records_a_call_that_raises():
     assert statistics.get_statistics().total_bytes == 10
 
 
+def test_the_profiler_ends_the_scope_that_it_began():
+    """Whatever the function has made the default resource meanwhile."""
+    records = ProfilerRecords()
+
+    @profiler(records=records, name="changes")
+    def changes():
+        rmm.DeviceBuffer(size=10)
+        mr.set_current_device_resource(mr.StatisticsResourceAdaptor(mr.CudaMemoryResource()))
+        rmm.DeviceBuffer(size=20)
+
+    changes()
+    assert records.records == {}
+    changes()
+    assert records.records["changes"].memory_total == 10
+
+
 def test_the_profiler_does_nothing_without_statistics():
     records = ProfilerRecords()
     with profiler(records=records, name="block"):
