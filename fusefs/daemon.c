@@ -320,7 +320,8 @@ static bool leave_terminal(rmmfs_t *rmmfs)
     }
     if (is_told_to_end()) { /* a fork has no pending signals */
         (void)snprintf(
-            rmmfs->reason, sizeof(rmmfs->reason), "a signal ended it at its start");
+            rmmfs->reason, sizeof(rmmfs->reason),
+            "a signal ended rmmfs while it started");
         return false;
     }
     if (!session_daemonize()) {
@@ -415,7 +416,7 @@ static bool leave_if_covered(const rmmfs_t *rmmfs)
     }
     log_error(
         "a file system of type %s is mounted over %s: the tree below it stays "
-        "mounted, and answers nothing",
+        "mounted, and every access to it fails",
         type, path);
     session_leave_mounted(rmmfs->session);
     return true;

@@ -62,7 +62,7 @@ check_version(const rmm_segment_header_t *header, char *reason)
         return RMM_SEGMENT_NOT_READY;
     }
     if (header->magic != RMM_SEGMENT_MAGIC) {
-        return refuse(reason, "it is no segment: its magic number is another one");
+        return refuse(reason, "it is not a segment: its magic number is wrong");
     }
     if (header->version_major != RMM_SEGMENT_MAJOR) {
         return refuse(
@@ -102,7 +102,8 @@ static rmm_segment_verdict_t check_section(
     if (section->stride < section->least_stride ||
         section->stride > RMM_SEGMENT_RECORD_BYTES || section->stride % 8 != 0) {
         return refuse(
-            reason, "%s: %u is no valid record size", section->what, section->stride);
+            reason, "%s: %u is not a valid record size", section->what,
+            section->stride);
     }
     return check_extent(header, section, reason);
 }
@@ -135,7 +136,7 @@ check_stripes(const rmm_segment_header_t *header, char *reason)
     if (header->stripes_stride % 8 != 0 || row == 0 ||
         row > RMM_SEGMENT_STRIPES_BYTES) {
         return refuse(
-            reason, "stripes: %u bytes, %u of them, is no valid size",
+            reason, "stripes: %u bytes, %u of them, are not a valid size",
             header->stripes_stride, header->stripes_count);
     }
     if (check_extent(header, &section, reason) != RMM_SEGMENT_GOOD) {
