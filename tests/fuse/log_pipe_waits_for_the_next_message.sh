@@ -32,6 +32,7 @@ tell a log 3 to all
 for i in $(seq 100); do
     eventually reads "reader.$i" "to all"
 done
+eventually reads node "to all"
 [ "$(grep -c "to all" "$work/node")" = 1 ] || fail "a line came twice"
 
 # While it waits: killed it is gone, and the file closed; a timeout is obeyed.
