@@ -38,7 +38,7 @@ for program in "$@"; do
         "$program" --timeline new log >"$work/out" # again, over the one that is there
         [ "$(grep -c . new)" -gt 2 ] || { echo "no timeline" >&2; exit 1; }
         rm new
-        "$program" --speed 0.00001 --timeline new log >"$work/out" 2>&1 &
+        "$program" --speed 0.0000001 --timeline new log >"$work/out" 2>&1 &
         for ((i = 0; i < 600; i++)); do
             writes $! && break
             sleep 0.1

@@ -79,7 +79,7 @@ class Terminal(unittest.TestCase):
 
     def test_a_signal_before_the_hold_ends_the_program(self):
         for number in (signal.SIGINT, signal.SIGTERM):
-            program = self.start("--speed", "0.00001", "--hold", "600", SMALL)
+            program = self.start("--speed", "0.0000001", "--hold", "600", SMALL)
             while not os.listdir(self.runtime):  # it does not block signals before
                 self.assertIsNone(program.poll())
                 time.sleep(0.01)
