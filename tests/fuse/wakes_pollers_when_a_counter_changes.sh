@@ -27,7 +27,7 @@ while True:
     counts = read()
     assert poll.poll(0) == [], "nothing has changed since this read"
     print("waits", counts["oom"], counts["limit"], counts["invalid_free"], flush=True)
-    ready = poll.poll(30000)
+    ready = poll.poll(600000)
     if not ready or ready[0][1] & (select.POLLERR | select.POLLHUP):
         print("gone" if ready else "timeout", flush=True)
         break
@@ -58,7 +58,7 @@ fd = os.open(sys.argv[1], os.O_RDONLY)
 poll = select.poll()
 poll.register(fd, select.POLLPRI)
 print("opened", flush=True)
-assert poll.poll(30000) == [(fd, select.POLLPRI)]
+assert poll.poll(600000) == [(fd, select.POLLPRI)]
 print(os.read(fd, 4096).decode(), flush=True)
 END
 eventually reads first opened
@@ -75,7 +75,7 @@ def wait():
     poll.register(fd, select.POLLPRI)
     os.pread(fd, 4096, 0)
     os.write(1, b"waits\n")
-    poll.poll(60000)
+    poll.poll(600000)
     os.write(1, b"woke " + os.pread(fd, 4096, 0).splitlines()[0] + b"\n")
 for _ in range(100):
     threading.Thread(target=wait).start()
