@@ -91,6 +91,8 @@ pid_1() { pgrep -P "$manager" | head -n 1; }
 inside() { nsenter -t "$(pid_1)" -m -p -C -u -i -n env -i PATH=/usr/bin:/bin "$@"; }
 property() { inside systemctl show -P "$1" rmmfs.service 2>/dev/null; }
 property_is() { [ "$(property "$1")" = "$2" ]; }
+# The watchdog may do so in between, where this machine stands still.
+has_restarted() { [ "$(property NRestarts)" -gt "$before" ]; }
 shows() { [ "$(inside cat "/rmm/$1" 2>/dev/null)" = "$2" ]; }
 eventually property_is ActiveState active
 [ "$(inside cat /proc/1/comm)" = systemd ] || fail "PID 1 is $(inside cat /proc/1/comm)"
@@ -103,15 +105,17 @@ eventually shows daemon/segments 1
 total=$(inside cat /rmm/gpu0/total_bytes)
 [ "$total" -gt 0 ] || fail "total_bytes is $total"
 
+before=$(property NRestarts)
 first=$(property MainPID)
 inside kill -KILL "$first"
-eventually property_is NRestarts 1
+eventually has_restarted
 eventually property_is ActiveState active
 [ "$(property MainPID)" != "$first" ] || fail "after SIGKILL it is the same process"
 shows gpu0/total_bytes "$total" || fail "after a SIGKILL total_bytes is $(inside cat /rmm/gpu0/total_bytes)"
 
+before=$(property NRestarts)
 inside kill -STOP "$(property MainPID)"
-eventually property_is NRestarts 2
+eventually has_restarted
 eventually property_is ActiveState active
 shows gpu0/total_bytes "$total" || fail "after a watchdog total_bytes is $(inside cat /rmm/gpu0/total_bytes)"
 
