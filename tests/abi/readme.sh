@@ -51,8 +51,8 @@ mounted_programs() {
     mkdir rmm
     RMM_NVIDIA_PROC=$work/no_gpus rmmfs "$work/rmm"
     "$source/tests/abi/transcript.py" "$readme" "$work/rmm" || status=1
-    block "sh dashboard" | sed "s|/rmm/|$work/rmm/|g; s|sleep 1|sleep 0.1|" >dashboard
-    timeout 2 bash ./dashboard >dashboard_output 2>&1 || true
+    block "sh dashboard" | sed "s|/rmm/|$work/rmm/|g; s|while sleep 1;|for _ in 1 2;|" >dashboard
+    timeout 120 bash ./dashboard >dashboard_output 2>&1 || true
     [ "$(grep -c 'gpu0/current_bytes:0$' dashboard_output)" -ge 2 ] &&
         grep -q '^#pid  *uid' dashboard_output || { cat dashboard_output && status=1; }
     unmount_tree "$work/rmm"
