@@ -84,8 +84,12 @@ for file in map map.svg streams size_histogram; do
     [ "$(stat -c '%a %u %s' "$mnt/$pool/$file")" = "400 $uid 4096" ] || fail "attributes of $file"
 done
 tell a borrow 0 700 300
-sleep 1.1 # a younger report would be shown
-fetch_report a 2 "$pool/map"
+# The last report is shown where one comes too late, and for a second.
+all_are_shown() {
+    fetch_report a 2 "$pool/map"
+    [ "$(grep -c ' used ' "$work/text")" = 303 ]
+}
+eventually all_are_shown
 python3 - "$mnt/$pool/map" <<'END' || fail "what an open map shows"
 import os, sys
 file = os.open(sys.argv[1], os.O_RDONLY)
