@@ -128,6 +128,21 @@ TEST_CASE(what_is_too_much_open_is_covered_at_once)
     company_end(&here);
 }
 
+TEST_CASE(a_stream_waits_for_no_event_that_covers_nothing)
+{
+    company_t here = company_begin(TOO_MUCH_OPEN, 0);
+
+    for (int i = 0; i < 2; i++) { /* the second event covers all */
+        give(
+            here.pool, take(here.pool, TOO_MUCH_OPEN, here.streams[0]), TOO_MUCH_OPEN,
+            here.streams[0]);
+    }
+    assert_int_equal(records, 2);
+    expect_handed_over(&here, TOO_MUCH_OPEN, 1);
+    assert_int_equal(waits, 1);
+    company_end(&here);
+}
+
 /* Half a MiB, or a 64th of the bound, which is a 32nd of what is held. */
 TEST_CASE(less_than_that_costs_no_event)
 {
