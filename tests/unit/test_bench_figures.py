@@ -163,7 +163,7 @@ class Targets(Figures):
         lines = self.lines(run_of(result("pair-legacy", "pool", 1.0), driver="sim"),
                            replay_of("pool_virtual", 1001))
         self.assertIn("simulated GPU", lines[0])
-        self.assertIn("2 of 3 lines are met", "\n".join(lines))
+        self.assertIn("2 of 3 targets are met", "\n".join(lines))
         self.assertTrue([line for line in lines if line.startswith("| hot pair, legacy")][0]
                         .endswith("| not judged |"))
 
