@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -296,6 +297,9 @@ static bool mount_tree(rmmfs_t *rmmfs)
         rmmfs->session != NULL && session_mount(
                                       rmmfs->session, rmmfs->mountpoint.path,
                                       rmmfs->reason, sizeof(rmmfs->reason));
+    if (is_mounted) {
+        mountpoint_note_mount(&rmmfs->mountpoint);
+    }
     mountpoint_unlock(&rmmfs->mountpoint);
     return is_mounted;
 }
@@ -405,20 +409,33 @@ static bool clear_if_cut(const char *path)
     return is_cut;
 }
 
-/* To unmount takes what is on top, which another process has mounted: then both stay, and a
- * start after that one is gone clears ours. */
-static bool leave_if_covered(const rmmfs_t *rmmfs)
+/* libfuse unmounts by the path what is on top there. So it does that only if our mount is;
+ * elsewhere we do. False: it stays mounted. */
+static bool unmount_elsewhere(const rmmfs_t *rmmfs)
 {
-    const char *path = rmmfs->mountpoint.path;
-    char type[64];
-    if (!mountpoint_is_covered(path, type, sizeof(type))) {
+    const mountpoint_t *mountpoint = &rmmfs->mountpoint;
+    char path[PATH_MAX], type[64];
+    if (!session_is_connected(rmmfs->session)) {
+        return true;
+    }
+    bool found = mountpoint_find_own(mountpoint, path);
+    bool is_covered =
+        found && mountpoint_is_covered(mountpoint, path, type, sizeof(type));
+    if (found && !is_covered && strcmp(path, mountpoint->path) == 0) {
+        return true;
+    }
+    session_leave_mounted(rmmfs->session);
+    if (is_covered) { /* a start after that one is gone clears ours */
+        log_error(
+            "a file system of type %s is mounted over %s: the tree below it stays "
+            "mounted, and every access to it fails",
+            type, path);
         return false;
     }
-    log_error(
-        "a file system of type %s is mounted over %s: the tree below it stays "
-        "mounted, and every access to it fails",
-        type, path);
-    session_leave_mounted(rmmfs->session);
+    if (found && !mountpoint_detach(path)) {
+        log_error("cannot unmount %s, where the tree was moved", path);
+        return false;
+    }
     return true;
 }
 
@@ -432,7 +449,7 @@ int daemon_run(const options_t *options)
     } else {
         log_reason("%s", rmmfs.reason);
     }
-    if (started && leave_if_covered(&rmmfs)) {
+    if (!unmount_elsewhere(&rmmfs)) {
         status = EXIT_FAILURE;
     }
     session_close(rmmfs.session);

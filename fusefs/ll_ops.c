@@ -19,6 +19,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -508,6 +509,15 @@ void session_forget(session_t *session, uint32_t serial)
      * mapped from a file system that never answers. Without attributes the kernel asks for them
      * at the next use of the name, and hears that it is gone. */
     (void)fuse_lowlevel_notify_inval_inode(session->fuse, node_to_inode(dir), -1, 0);
+}
+
+bool session_is_connected(const session_t *session)
+{
+    if (session == NULL || !session->mounted) {
+        return false;
+    }
+    struct pollfd device = {.fd = fuse_session_fd(session->fuse)};
+    return poll(&device, 1, 0) == 0;
 }
 
 void session_leave_mounted(session_t *session)

@@ -56,10 +56,14 @@ typedef enum session_haste {
 } session_haste_t;
 session_haste_t session_wake(session_t *session);
 
+/* False: not mounted, cut, or unmounted by another process. NULL is not. */
+bool session_is_connected(const session_t *session);
+
 /* session_close() is not to unmount. */
 void session_leave_mounted(session_t *session);
 
-/* Unmount (at once, also while programs have files open) and free. NULL is ignored. */
+/* Unmount (at once, also while programs have files open) what is mounted at the path of
+ * session_mount(), if it is connected, and free. NULL is ignored. */
 void session_close(session_t *session);
 
 #endif /* RMM_FUSEFS_LL_OPS_H */

@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <pwd.h>
 #include <signal.h>
 #include <spawn.h>
@@ -21,6 +22,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "mounts.h"
 
 #define PID_BYTES 24
 #define LOOK_NS 20000000 /* between two looks at a live mount */
@@ -62,11 +65,21 @@ static void unescape(char *path)
     *to = '\0';
 }
 
+/* A line of the table. */
+typedef struct mount_line {
+    uint64_t id;
+    char device[MOUNT_DEVICE_BYTES];
+    char *path, *type;
+} mount_line_t;
+
 /* 36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw */
-static bool parse_mount(char *line, char **path_out, char **type_out)
+static bool parse_mount(char *line, mount_line_t *mount)
 {
     char *rest = line;
     char *path = NULL;
+    if (sscanf(line, "%" SCNu64 " %*u %23s", &mount->id, mount->device) != 2) {
+        return false;
+    }
     for (int field = 0; field < 5; field++) {
         path = strsep(&rest, " ");
     }
@@ -74,48 +87,67 @@ static bool parse_mount(char *line, char **path_out, char **type_out)
     if (path == NULL || dash == NULL) {
         return false;
     }
-    *type_out = dash + 3;
-    (*type_out)[strcspn(*type_out, " ")] = '\0';
-    *path_out = path;
+    mount->type = dash + 3;
+    mount->type[strcspn(mount->type, " ")] = '\0';
+    mount->path = path;
     unescape(path);
     return true;
 }
 
-/* The mounts at exactly that path; type receives that of the topmost. */
-typedef struct mounts_there {
-    bool any, ours;
-} mounts_there_t;
+/* True: this is enough. */
+typedef bool (*mount_fn)(const mount_line_t *mount, void *arg);
 
-static mounts_there_t find_mounts(const char *path, char *type, size_t type_bytes)
+static void each_mount(mount_fn act, void *arg)
 {
     FILE *table = fopen("/proc/self/mountinfo", "re");
     char *line = NULL;
     size_t line_bytes = 0;
-    mounts_there_t there = {0};
-    while (table != NULL && getline(&line, &line_bytes, table) > 0) {
-        char *where, *what;
-        if (parse_mount(line, &where, &what) && strcmp(where, path) == 0) {
-            (void)snprintf(type, type_bytes, "%s", what); /* the last one is on top */
-            there.any = true;
-            there.ours = there.ours || strcmp(what, MOUNT_TYPE) == 0;
-        }
+    bool is_enough = false;
+    while (table != NULL && !is_enough && getline(&line, &line_bytes, table) > 0) {
+        mount_line_t mount;
+        is_enough = parse_mount(line, &mount) && act(&mount, arg);
     }
     free(line);
     if (table != NULL) {
         (void)fclose(table);
     }
-    return there;
+}
+
+/* The topmost mount at exactly that path. */
+typedef struct topmost {
+    const char *path;
+    bool found;
+    uint64_t id;
+    char device[MOUNT_DEVICE_BYTES], type[64];
+} topmost_t;
+
+static bool take_if_there(const mount_line_t *mount, void *arg)
+{
+    topmost_t *top = arg;
+    if (strcmp(mount->path, top->path) == 0) {
+        top->found = true; /* the last one is on top */
+        top->id = mount->id;
+        memcpy(top->device, mount->device, sizeof(top->device));
+        (void)snprintf(top->type, sizeof(top->type), "%s", mount->type);
+    }
+    return false;
+}
+
+static topmost_t find_topmost(const char *path)
+{
+    topmost_t top = {.path = path};
+    each_mount(take_if_there, &top);
+    return top;
 }
 
 /* The type of the topmost; false: none. */
 static bool topmost_type(const char *path, char *type, size_t type_bytes)
 {
-    return find_mounts(path, type, type_bytes).any;
-}
-
-bool mountpoint_is_covered(const char *path, char *type, size_t type_bytes)
-{
-    return find_mounts(path, type, type_bytes).ours && strcmp(type, MOUNT_TYPE) != 0;
+    topmost_t top = find_topmost(path);
+    if (top.found) {
+        (void)snprintf(type, type_bytes, "%s", top.type);
+    }
+    return top.found;
 }
 
 /* A user may not call umount2: fusermount3 is setuid for that. */
@@ -137,6 +169,67 @@ static bool detach_as_user(const char *path)
 bool mountpoint_detach(const char *path)
 {
     return umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) == 0 || detach_as_user(path);
+}
+
+/* --- our own mount -------------------------------------------------------------------- */
+
+void mountpoint_note_mount(mountpoint_t *mountpoint)
+{
+    topmost_t top = find_topmost(mountpoint->path);
+    if (top.found && strcmp(top.type, MOUNT_TYPE) == 0) {
+        mountpoint->mount_id = top.id;
+        memcpy(mountpoint->device, top.device, sizeof(mountpoint->device));
+    }
+}
+
+typedef struct own_mount {
+    const mountpoint_t *mountpoint;
+    char *path; /* of PATH_MAX bytes: where it is now */
+} own_mount_t;
+
+/* The number alone is another mount's soon after ours is gone. No other has the device as long as
+ * the connection to the kernel lives. */
+static bool take_if_own(const mount_line_t *mount, void *arg)
+{
+    own_mount_t *own = arg;
+    if (mount->id != own->mountpoint->mount_id ||
+        strcmp(mount->device, own->mountpoint->device) != 0) {
+        return false;
+    }
+    (void)snprintf(own->path, PATH_MAX, "%s", mount->path);
+    return true;
+}
+
+bool mountpoint_find_own(const mountpoint_t *mountpoint, char path[PATH_MAX])
+{
+    own_mount_t own = {mountpoint, path};
+    path[0] = '\0';
+    if (mountpoint->device[0] == '\0') {
+        (void)snprintf(path, PATH_MAX, "%s", mountpoint->path);
+    } else {
+        each_mount(take_if_own, &own);
+    }
+    return path[0] != '\0';
+}
+
+/* O_PATH asks the file system nothing. */
+bool mountpoint_is_covered(
+    const mountpoint_t *mountpoint, const char *path, char *type, size_t type_bytes)
+{
+    uint64_t id = mountpoint->mount_id;
+    int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    bool is_covered = mountpoint->device[0] != '\0' && fd >= 0 &&
+                      mounts_find_id(fd, &id) && id != mountpoint->mount_id;
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    topmost_t top = {0};
+    if (is_covered) { /* the same tree is, by a bind mount, no other */
+        top = find_topmost(path);
+        is_covered = strcmp(top.device, mountpoint->device) != 0;
+    }
+    (void)snprintf(type, type_bytes, "%s", top.found ? top.type : "unknown");
+    return is_covered;
 }
 
 /* --- choosing ------------------------------------------------------------------------- */

@@ -13,13 +13,19 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define MOUNT_TYPE "fuse.rmmfs"
+
+#define MOUNT_DEVICE_BYTES 24
 
 typedef struct mountpoint {
     char path[PATH_MAX]; /* absolute, without links */
     bool made;           /* by us: taken away again if the mount fails */
     int lock_fd;         /* the directory below the mount, locked; -1: it is not open */
+    /* Of our mount, in the mount table; see mountpoint_find_own(). */
+    uint64_t mount_id;
+    char device[MOUNT_DEVICE_BYTES]; /* "0:45"; "": unknown */
 } mountpoint_t;
 
 /*
@@ -40,8 +46,19 @@ bool mountpoint_clear(const char *wanted, char *reason, size_t reason_bytes);
 /* Undo what mountpoint_prepare made. */
 void mountpoint_abandon(const mountpoint_t *mountpoint);
 
-/* True, with the type of the topmost, if another file system is mounted over the tree there. */
-bool mountpoint_is_covered(const char *path, char *type, size_t type_bytes);
+/* Our tree has just been mounted there. */
+void mountpoint_note_mount(mountpoint_t *mountpoint);
+
+/*
+ * Where our tree is mounted now: the mount may have been moved, or its parent renamed. False:
+ * nowhere, and what is at its path may be another daemon's. Only while the connection to the
+ * kernel is alive: later another mount may have its numbers.
+ */
+bool mountpoint_find_own(const mountpoint_t *mountpoint, char path[PATH_MAX]);
+
+/* True, with the type of what is on top, if another file system is mounted over our tree there. */
+bool mountpoint_is_covered(
+    const mountpoint_t *mountpoint, const char *path, char *type, size_t type_bytes);
 
 /* Unmount at once, whatever has files open there. */
 bool mountpoint_detach(const char *path);

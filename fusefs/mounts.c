@@ -96,7 +96,7 @@ static bool refresh(mounts_t *mounts)
 }
 
 /* statx tells it since Linux 5.8 only. */
-static bool mount_of(int fd, uint64_t *id_out)
+bool mounts_find_id(int fd, uint64_t *id_out)
 {
     char path[48], line[64];
     bool found = false;
@@ -117,7 +117,7 @@ static bool is_of_the_root(uint64_t id)
 {
     uint64_t root_id = 0;
     int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    bool is_same = root >= 0 && mount_of(root, &root_id) && root_id == id;
+    bool is_same = root >= 0 && mounts_find_id(root, &root_id) && root_id == id;
     if (root >= 0) {
         (void)close(root);
     }
@@ -128,7 +128,7 @@ mount_kind_t mounts_kind(mounts_t *mounts, int fd, char type[MOUNT_TYPE_BYTES])
 {
     mount_entry_t wanted;
     (void)snprintf(type, MOUNT_TYPE_BYTES, "unknown");
-    if (!mount_of(fd, &wanted.id) || !refresh(mounts)) {
+    if (!mounts_find_id(fd, &wanted.id) || !refresh(mounts)) {
         return MOUNT_SERVED;
     }
     const mount_entry_t *entry =

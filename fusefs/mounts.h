@@ -41,6 +41,10 @@ typedef struct mounts {
  * errno EMFILE or ENFILE only for want of a descriptor. */
 mount_kind_t mounts_kind(mounts_t *mounts, int fd, char type[MOUNT_TYPE_BYTES]);
 
+/* The mount that fd, which may be O_PATH, is on: its number in the mount table. False: there is no
+ * /proc, or no descriptor left. */
+bool mounts_find_id(int fd, uint64_t *id_out);
+
 void mounts_fini(mounts_t *mounts);
 
 #endif /* RMM_FUSEFS_MOUNTS_H */

@@ -1,0 +1,47 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# At its end the daemon unmounts its own tree, wherever that is by then, and nothing that another
+# process has mounted where the tree was.
+# shellcheck source=tests/fuse/common.sh
+. "$(dirname "$0")/common.sh"
+enter_mount_namespace
+# libfuse frees its copy of the path only where it unmounts itself.
+export ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0
+
+end_with_0() { # PID
+    local status=0
+    kill -TERM "$1"
+    wait "$1" || status=$?
+    [ "$status" -eq 0 ] || fail "rmmfs ended with $status"
+}
+
+# Unmounted while a file is open, the first daemon goes on serving that file.
+start_daemon
+exec {file}<"$mnt/version"
+first=$daemon
+umount -l "$mnt"
+start_daemon
+end_with_0 "$first"
+exec {file}<&-
+answers || fail "the second daemon's mount is gone"
+stop_daemon
+
+mkdir "$work/there"
+start_daemon
+mount --move "$mnt" "$work/there"
+mount -t tmpfs other "$mnt"
+echo kept >"$mnt/file"
+end_with_0 "$daemon"
+daemon=
+[ "$(cat "$mnt/file")" = kept ] || fail "the other file system is gone"
+umount "$mnt"
+ls "$work/there" >/dev/null || fail "what was moved is still mounted"
+
+mkdir -p "$work/parent/tree"
+"$RMMFS" -f "$work/parent/tree" 2>>"$log" &
+daemon=$!
+eventually test -e "$work/parent/tree/version"
+mv "$work/parent" "$work/renamed"
+end_with_0 "$daemon"
+daemon=
+ls "$work/renamed/tree" >/dev/null || fail "what is below the renamed folder is still mounted"
