@@ -107,7 +107,7 @@ step_asan() {
 # ctest knows at most nine groups in an expression.
 one_thread='^unit\.(bench_parts|blocks.*|index|segment_.*|replay_.*|spec|timeline_parts|diag_inject.*|diag_peak|diag_order_model|diag_order_shared|diag_bounds|diag_cubin'
 one_thread+='|diag_guard_model|diag_graph_model|diag_live_map|diag_freed|diag_verdicts|diag_graphs|diag_kernel_table|diag_modes|diag_reader'
-one_thread+='|diag_stacks|diag_timeline|event_csv|fit_model|inject_driver|log_text|stat_docs|node_page|top_.*'
+one_thread+='|diag_stacks|event_csv|fit_model|inject_driver|log_text|stat_docs|node_page|top_.*'
 one_thread+='|rmmfs_(blocks|budget|cgroup|figures|groups|identity|man_page|memory|node_events|render|shares|slots|stream|tree|trims|waiters))$'
 one_thread+='|^sim\.(pool|pool_shared|pool_chunks.*|pool_order.*|pool_proven.*|pool_virtual.*|pool_steps|arena_faults|arena_report'
 one_thread+='|async|attributes|base_resources|compositions|fixed_size|pool_upstream|memory|system_memory|nvtx_.*|container_edges|container_faults'
