@@ -557,40 +557,61 @@ typedef struct found {
     const char *path, *name;
 } found_t;
 
-static void set_aside(const found_t *found, unsigned line)
+/* Otherwise the next save would replace it. Needs no descriptor and no memory. */
+static void set_aside(const found_t *found, const char *why)
 {
     char bad[64];
     (void)snprintf(bad, sizeof(bad), "%s.bad", found->name);
     log_warn(
-        "%s/%s is damaged at line %u: peaks and totals start from zero; renamed the "
-        "damaged file to %s",
-        found->path, found->name, line, bad);
+        "%s/%s %s: peaks and totals start from zero; renamed the file to %s",
+        found->path, found->name, why, bad);
     (void)renameat(found->dirfd, found->name, found->dirfd, bad);
+}
+
+static void set_unread_aside(const found_t *found, int error)
+{
+    char why[96];
+    (void)snprintf(why, sizeof(why), "cannot be read (%s)", strerror(error));
+    set_aside(found, why);
+}
+
+static bool load_good(const found_t *found, model_t *model, char *text)
+{
+    char *copy = strdup(text); /* reading cuts lines */
+    if (copy == NULL) {
+        set_unread_aside(found, ENOMEM);
+        return false;
+    }
+    unsigned bad_line = load_text(NULL, copy);
+    free(copy);
+    if (bad_line != 0) {
+        char why[48];
+        (void)snprintf(why, sizeof(why), "is damaged at line %u", bad_line);
+        set_aside(found, why);
+        return false;
+    }
+    (void)load_text(model, text);
+    return true;
 }
 
 /* False: there is none (errno ENOENT), or it is no good. */
 static bool load_file(const found_t *found, model_t *model)
 {
     char *text = read_file(found->dirfd, found->name);
-    if (text == NULL) {
-        if (errno != ENOENT) {
-            log_warn(
-                "cannot read %s/%s: %s", found->path, found->name, strerror(errno));
-            errno = EIO;
-        }
-        return false;
+    if (text != NULL) {
+        bool is_good = load_good(found, model, text);
+        free(text);
+        errno = EIO;
+        return is_good;
     }
-    char *copy = strdup(text); /* reading cuts lines */
-    unsigned bad_line = copy == NULL ? 1 : load_text(NULL, copy);
-    if (bad_line == 0) {
-        (void)load_text(model, text);
-    } else {
-        set_aside(found, bad_line);
+    int error = errno;
+    if (error == EMFILE || error == ENFILE || error == ENOMEM || error == EIO) {
+        set_unread_aside(found, error);
+    } else if (error != ENOENT) { /* not the daemon's */
+        log_warn("cannot read %s/%s: %s", found->path, found->name, strerror(error));
     }
-    free(copy);
-    free(text);
-    errno = EIO;
-    return bad_line == 0;
+    errno = error == ENOENT ? ENOENT : EIO;
+    return false;
 }
 
 /* The first save puts it into the new place; the old one is no longer in the way then. */

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <pthread.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "extras.h"
@@ -237,6 +238,39 @@ static void a_state_that_is_a_link_is_not_followed(void **unused)
     runtime_close(&runtime);
 }
 
+/* The next save would replace it, and a daemon that has no descriptors ends soon. */
+static void a_state_that_cannot_be_read_is_put_aside(void **unused)
+{
+    (void)unused;
+    struct rlimit before, none;
+    struct stat status;
+    runtime_t runtime;
+    fixture_t *fixture = calloc(1, sizeof(*fixture));
+    runtime_open(&runtime);
+    fixture_open(fixture);
+    write_state(&runtime, "rmmfs-state 1\nmark host peak_bytes 5\nend\n");
+    state_t *state = state_open(runtime.path, true);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    none = before;
+    none.rlim_cur = 0;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    bool is_loaded = state_load(state, &fixture->model);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_false(is_loaded);
+    assert_int_equal(fixture->model.host.peak_bytes, 0);
+    fixture->model.state = state;
+    state_save(&fixture->model);
+    assert_int_equal(fstatat(runtime.fd, "rmmfs.state", &status, 0), 0);
+    assert_int_equal(
+        renameat(runtime.fd, "rmmfs.state.bad", runtime.fd, "rmmfs.state"), 0);
+    assert_true(state_load(state, &fixture->model));
+    assert_int_equal(fixture->model.host.peak_bytes, 5);
+    state_close(state);
+    fixture_close(fixture);
+    free(fixture);
+    runtime_close(&runtime);
+}
+
 static void gpus_keep_their_numbers_and_clean_names(void **unused)
 {
     (void)unused;
@@ -386,6 +420,7 @@ int main(void)
         cmocka_unit_test(a_save_requested_by_a_reader_is_made_after_the_read),
         cmocka_unit_test(a_damaged_file_changes_nothing_and_is_put_aside),
         cmocka_unit_test(a_state_that_is_a_link_is_not_followed),
+        cmocka_unit_test(a_state_that_cannot_be_read_is_put_aside),
         cmocka_unit_test(gpus_keep_their_numbers_and_clean_names),
         cmocka_unit_test(however_many_gpus_users_invent_root_and_others_have_room),
         cmocka_unit_test(what_the_driver_lists_stays_and_root_tells_the_capacity),
