@@ -207,7 +207,8 @@ static segment_dir_t *find_dir(const dirs_t *dirs, const struct stat *status)
 {
     for (size_t i = 0; i < dirs->count; i++) {
         segment_dir_t *dir = dirs->list[i];
-        if (dir->device == status->st_dev && dir->inode == status->st_ino) {
+        if (!dir->gone && dir->device == status->st_dev &&
+            dir->inode == status->st_ino) {
             return dir;
         }
     }
@@ -235,15 +236,6 @@ static void add_dir(dirs_t *dirs, int fd, const struct stat *status, const char 
     (void)snprintf(dir->path, sizeof(dir->path), "%s", path);
     dirs->list[dirs->count++] = dir;
     log_debug("segments in %s", path);
-}
-
-/* Its names are known, and its programs are shown and counted already. */
-static void take_back(const dirs_t *dirs, segment_dir_t *dir, const char *path)
-{
-    dir->gone = false;
-    dir->wd = watch_fd(dirs, dir->fd);
-    dir->changed = true;
-    (void)snprintf(dir->path, sizeof(dir->path), "%s", path);
 }
 
 /* --- opening what others made --------------------------------------------------------- */
@@ -324,9 +316,6 @@ static void consider(dirs_t *dirs, int fd, const char *path, uid_t owner)
     segment_dir_t *known = find_dir(dirs, &status);
     if (known != NULL) {
         known->seen = true;
-        if (known->gone) {
-            take_back(dirs, known, path);
-        }
         (void)close(fd);
         return;
     }
@@ -530,21 +519,7 @@ static void watch_above(dirs_t *dirs, const char *path)
     }
 }
 
-/* One that was renamed away, or over which another is mounted, may come back; then what has ended
- * in it must not count again. The last of a path is kept for that. */
-static bool may_come_back(const dirs_t *dirs, size_t index)
-{
-    const segment_dir_t *dir = dirs->list[index];
-    struct stat status;
-    for (size_t i = index + 1; i < dirs->count; i++) {
-        if (dirs->list[i]->gone && strcmp(dirs->list[i]->path, dir->path) == 0) {
-            return false;
-        }
-    }
-    return fstat(dir->fd, &status) == 0 && status.st_nlink > 0;
-}
-
-/* One that is gone for good waits for the last member that refers to it. */
+/* One that is gone waits for the last member that refers to it. */
 static void drop_gone(dirs_t *dirs)
 {
     size_t kept = 0;
@@ -557,7 +532,7 @@ static void drop_gone(dirs_t *dirs)
                 dir->wd = -1;
             }
         }
-        if (dir->gone && dir->references == 0 && !may_come_back(dirs, i)) {
+        if (dir->gone && dir->references == 0) {
             free_dir(dirs, dir);
         } else {
             dirs->list[kept++] = dir;

@@ -43,7 +43,7 @@ typedef struct segment_dir {
     int fd;
     int wd; /* of inotify; -1: not watched */
     uint32_t references;
-    bool gone;    /* no longer one of those above; it may come back */
+    bool gone;    /* no longer one of those above */
     bool seen;    /* by the survey under way */
     bool changed; /* to be listed: notices were lost, or there are none */
     uint64_t device, inode;

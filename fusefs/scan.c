@@ -397,7 +397,8 @@ void scan_forget_gone(model_t *model, const dirs_t *dirs)
         bool present = false;
         for (size_t j = 0; j < dirs->count && !present; j++) {
             const segment_dir_t *dir = dirs->list[j];
-            present = entries_find(&dir->entries, model->folded[i - 1].name) != NULL;
+            present = !dir->gone &&
+                      entries_find(&dir->entries, model->folded[i - 1].name) != NULL;
         }
         if (!present) {
             model_forget_folded(model, &model->folded[i - 1]);

@@ -159,97 +159,6 @@ static void a_directory_whose_news_were_lost_is_listed_again(void **state)
     close_place(place);
 }
 
-/* --- directories that go and come back ---------------------------------------------- */
-
-/* An ended segment, whose figures are in the totals. */
-static void add_ended(place_t *place)
-{
-    folded_t ended = {.uid = geteuid(), .process = "1"};
-    name_of(1, ended.name);
-    assert_true(model_add_folded(&place->model, &ended));
-}
-
-static bool knows_ended(place_t *place)
-{
-    char name[64];
-    name_of(1, name);
-    scan_forget_gone(&place->model, &place->dirs);
-    return model_folded(&place->model, name, geteuid()) != NULL;
-}
-
-static place_t *open_surveyed_place(void)
-{
-    char reason[256];
-    place_t *place = open_place();
-    dirs_close(&place->dirs);
-    assert_true(dirs_open(&place->dirs, true, reason, sizeof(reason)));
-    scan_init(&place->scan, &place->model, &place->dirs, -1);
-    dirs_survey(&place->dirs);
-    assert_int_equal(place->dirs.count, 1);
-    place->dir = place->dirs.list[0];
-    make_names(place);
-    scan_all(place);
-    add_ended(place);
-    assert_true(knows_ended(place));
-    return place;
-}
-
-/* Or its ended segments would be added to the totals once more. */
-static void a_directory_that_comes_back_is_known(void **state)
-{
-    (void)state;
-    place_t *place = open_surveyed_place();
-    const char *path = place->runtime.path;
-    char away[sizeof(place->runtime.path) + 8];
-    (void)snprintf(away, sizeof(away), "%s.away", path);
-    for (int replaced = 0; replaced < 2; replaced++) {
-        assert_int_equal(rename(path, away), 0);
-        assert_int_equal(replaced ? mkdir(path, 0700) : 0, 0);
-        dirs_survey(&place->dirs);
-        assert_true(place->dir->gone);
-        assert_true(knows_ended(place));
-        assert_int_equal(replaced ? rmdir(path) : 0, 0);
-        assert_int_equal(rename(away, path), 0);
-        dirs_survey(&place->dirs);
-        assert_int_equal(place->dirs.count, 1);
-        assert_ptr_equal(place->dirs.list[0], place->dir);
-        assert_false(place->dir->gone);
-        assert_true(knows_ended(place));
-        assert_int_equal(place->dir->entries.count, NAMES);
-    }
-    close_place(place);
-}
-
-/* What is renamed away again and again is not kept for ever. */
-static void one_directory_of_a_path_waits_to_come_back(void **state)
-{
-    (void)state;
-    place_t *place = open_surveyed_place();
-    const char *path = place->runtime.path;
-    for (int i = 0; i < 5; i++) {
-        char away[sizeof(place->runtime.path) + 8];
-        (void)snprintf(away, sizeof(away), "%s.%d", path, i);
-        assert_int_equal(rename(path, away), 0);
-        assert_int_equal(mkdir(path, 0700), 0);
-        dirs_survey(&place->dirs);
-        dirs_survey(&place->dirs);
-        assert_int_equal(place->dirs.count, 2);
-    }
-    assert_false(knows_ended(place));
-    for (int i = 1; i < 5; i++) {
-        char away[sizeof(place->runtime.path) + 8];
-        (void)snprintf(away, sizeof(away), "%s.%d", path, i);
-        assert_int_equal(rmdir(away), 0);
-    }
-    dirs_survey(&place->dirs);
-    assert_int_equal(place->dirs.count, 1);
-    assert_int_equal(rmdir(path), 0);
-    char first[sizeof(place->runtime.path) + 8];
-    (void)snprintf(first, sizeof(first), "%s.0", path);
-    assert_int_equal(rename(first, path), 0);
-    close_place(place);
-}
-
 /* --- descriptors -------------------------------------------------------------------- */
 
 /* Returns the limit before. */
@@ -512,8 +421,6 @@ int main(void)
         cmocka_unit_test(names_over_the_budget_are_counted_and_looked_at_later),
         cmocka_unit_test(names_that_arrive_are_bounded_and_none_is_lost),
         cmocka_unit_test(a_directory_whose_news_were_lost_is_listed_again),
-        cmocka_unit_test(a_directory_that_comes_back_is_known),
-        cmocka_unit_test(one_directory_of_a_path_waits_to_come_back),
         cmocka_unit_test(a_process_that_ends_before_it_is_watched_has_no_pid),
         cmocka_unit_test(a_process_that_ends_while_it_is_met_counts_at_once),
         cmocka_unit_test(a_survey_without_descriptors_drops_no_directory),
