@@ -432,8 +432,9 @@ static bool unmount_elsewhere(const rmmfs_t *rmmfs)
             type, path);
         return false;
     }
-    if (found && !mountpoint_detach(path)) {
-        log_error("cannot unmount %s, where the tree was moved", path);
+    if (found && !mountpoint_detach_own(mountpoint, path)) {
+        log_error(
+            "cannot unmount %s, where the tree was moved: %s", path, strerror(errno));
         return false;
     }
     return true;

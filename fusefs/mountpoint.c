@@ -97,7 +97,8 @@ static bool parse_mount(char *line, mount_line_t *mount)
 /* True: this is enough. */
 typedef bool (*mount_fn)(const mount_line_t *mount, void *arg);
 
-static void each_mount(mount_fn act, void *arg)
+/* False: the table cannot be read. */
+static bool each_mount(mount_fn act, void *arg)
 {
     FILE *table = fopen("/proc/self/mountinfo", "re");
     char *line = NULL;
@@ -111,6 +112,7 @@ static void each_mount(mount_fn act, void *arg)
     if (table != NULL) {
         (void)fclose(table);
     }
+    return table != NULL;
 }
 
 /* The topmost mount at exactly that path. */
@@ -121,14 +123,19 @@ typedef struct topmost {
     char device[MOUNT_DEVICE_BYTES], type[64];
 } topmost_t;
 
+static void take_line(topmost_t *top, const mount_line_t *mount)
+{
+    top->found = true;
+    top->id = mount->id;
+    memcpy(top->device, mount->device, sizeof(top->device));
+    (void)snprintf(top->type, sizeof(top->type), "%s", mount->type);
+}
+
 static bool take_if_there(const mount_line_t *mount, void *arg)
 {
     topmost_t *top = arg;
     if (strcmp(mount->path, top->path) == 0) {
-        top->found = true; /* the last one is on top */
-        top->id = mount->id;
-        memcpy(top->device, mount->device, sizeof(top->device));
-        (void)snprintf(top->type, sizeof(top->type), "%s", mount->type);
+        take_line(top, mount); /* the last one is on top */
     }
     return false;
 }
@@ -136,7 +143,7 @@ static bool take_if_there(const mount_line_t *mount, void *arg)
 static topmost_t find_topmost(const char *path)
 {
     topmost_t top = {.path = path};
-    each_mount(take_if_there, &top);
+    (void)each_mount(take_if_there, &top);
     return top;
 }
 
@@ -204,32 +211,74 @@ bool mountpoint_find_own(const mountpoint_t *mountpoint, char path[PATH_MAX])
 {
     own_mount_t own = {mountpoint, path};
     path[0] = '\0';
-    if (mountpoint->device[0] == '\0') {
+    if (mountpoint->device[0] == '\0' || !each_mount(take_if_own, &own)) {
         (void)snprintf(path, PATH_MAX, "%s", mountpoint->path);
-    } else {
-        each_mount(take_if_own, &own);
     }
     return path[0] != '\0';
 }
 
+static bool take_if_id(const mount_line_t *mount, void *arg)
+{
+    topmost_t *wanted = arg;
+    if (mount->id != wanted->id) {
+        return false;
+    }
+    take_line(wanted, mount);
+    return true;
+}
+
 /* O_PATH asks the file system nothing. */
+static int open_without_asking(const char *path)
+{
+    return open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/* What is open is on another file system; a bind mount of our tree on itself is none. */
+static bool is_another(const mountpoint_t *mountpoint, int fd, topmost_t *on)
+{
+    if (!mounts_find_id(fd, &on->id) || on->id == mountpoint->mount_id) {
+        return false;
+    }
+    (void)each_mount(take_if_id, on);
+    return strcmp(on->device, mountpoint->device) != 0;
+}
+
 bool mountpoint_is_covered(
     const mountpoint_t *mountpoint, const char *path, char *type, size_t type_bytes)
 {
-    uint64_t id = mountpoint->mount_id;
-    int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-    bool is_covered = mountpoint->device[0] != '\0' && fd >= 0 &&
-                      mounts_find_id(fd, &id) && id != mountpoint->mount_id;
-    if (fd >= 0) {
-        (void)close(fd);
+    topmost_t on = {.type = "unknown"};
+    bool is_covered = false;
+    if (mountpoint->device[0] != '\0') {
+        int fd = open_without_asking(path);
+        if (fd >= 0) {
+            is_covered = is_another(mountpoint, fd, &on);
+            (void)close(fd);
+        } else { /* something is mounted over a folder above it */
+            is_covered = errno == ENOENT || errno == ENOTDIR || errno == ELOOP;
+        }
     }
-    topmost_t top = {0};
-    if (is_covered) { /* the same tree is, by a bind mount, no other */
-        top = find_topmost(path);
-        is_covered = strcmp(top.device, mountpoint->device) != 0;
-    }
-    (void)snprintf(type, type_bytes, "%s", top.found ? top.type : "unknown");
+    (void)snprintf(type, type_bytes, "%s", on.type);
     return is_covered;
+}
+
+/* By the descriptor that was checked: a user who owns a folder above may put a link there. */
+bool mountpoint_detach_own(const mountpoint_t *mountpoint, const char *path)
+{
+    char opened[PID_BYTES + sizeof("/proc/self/fd/")];
+    uint64_t id = 0;
+    int fd = open_without_asking(path);
+    if (fd < 0) {
+        return false;
+    }
+    (void)snprintf(opened, sizeof(opened), "/proc/self/fd/%d", fd);
+    errno = ENOENT;
+    bool is_detached =
+        mounts_find_id(fd, &id) && id == mountpoint->mount_id &&
+        (umount2(opened, MNT_DETACH) == 0 || (errno == EPERM && detach_as_user(path)));
+    int error = errno;
+    (void)close(fd);
+    errno = error;
+    return is_detached;
 }
 
 /* --- choosing ------------------------------------------------------------------------- */

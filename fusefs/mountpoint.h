@@ -50,17 +50,22 @@ void mountpoint_abandon(const mountpoint_t *mountpoint);
 void mountpoint_note_mount(mountpoint_t *mountpoint);
 
 /*
- * Where our tree is mounted now: the mount may have been moved, or its parent renamed. False:
- * nowhere, and what is at its path may be another daemon's. Only while the connection to the
- * kernel is alive: later another mount may have its numbers.
+ * Where our tree is mounted now: the mount may have been moved, or its parent renamed. Where the
+ * mount table cannot be read, the path of the start. False: nowhere, and what is at its path may be
+ * another daemon's. Only while the connection to the kernel is alive: later another mount may have
+ * its numbers.
  */
 bool mountpoint_find_own(const mountpoint_t *mountpoint, char path[PATH_MAX]);
 
-/* True, with the type of what is on top, if another file system is mounted over our tree there. */
+/* True, with the type of what is on top, if another file system is mounted over our tree there, or
+ * over a folder above it ("unknown"). */
 bool mountpoint_is_covered(
     const mountpoint_t *mountpoint, const char *path, char *type, size_t type_bytes);
 
 /* Unmount at once, whatever has files open there. */
 bool mountpoint_detach(const char *path);
+
+/* The same only if our mount is on top there; false with errno. */
+bool mountpoint_detach_own(const mountpoint_t *mountpoint, const char *path);
 
 #endif /* RMM_FUSEFS_MOUNTPOINT_H */

@@ -45,3 +45,33 @@ mv "$work/parent" "$work/renamed"
 end_with_0 "$daemon"
 daemon=
 ls "$work/renamed/tree" >/dev/null || fail "what is below the renamed folder is still mounted"
+
+end_with_1_and_leave_what_covers() { # FOLDER
+    local status=0
+    kill -TERM "$daemon"
+    wait "$daemon" || status=$?
+    daemon=
+    [ "$status" -eq 1 ] || fail "rmmfs ended with $status"
+    grep -q "is mounted over $mnt" "$log" || fail "nothing said: $(cat "$log")"
+    [ "$(cat "$1/file")" = kept ] || fail "the other file system is gone"
+    : >"$log"
+}
+
+# A mount that is older than the tree is before it in the mount table, also where it was moved over it.
+mkdir "$work/older"
+mount -t tmpfs other "$work/older"
+echo kept >"$work/older/file"
+start_daemon
+mount --move "$work/older" "$mnt"
+end_with_1_and_leave_what_covers "$mnt"
+umount "$mnt"
+umount -l "$mnt" # the tree, which nothing serves
+
+mkdir "$work/above" "$work/above/tree"
+mnt=$work/above/tree
+start_daemon
+mount -t tmpfs other "$work/above"
+echo kept >"$work/above/file"
+end_with_1_and_leave_what_covers "$work/above"
+umount "$work/above"
+umount -l "$mnt"
