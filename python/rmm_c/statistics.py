@@ -178,13 +178,20 @@ def _place_of(function: Any) -> str:
     return f"{code.co_filename}:{code.co_firstlineno}({name})"
 
 
+class _Entered(threading.local):
+    """The adaptors of the blocks that the calling thread is in, innermost last."""
+
+    def __init__(self) -> None:
+        self.adaptors: List[Optional[mr.StatisticsResourceAdaptor]] = []
+
+
 class ProfilerContext:
     """A decorator, or the context of a block; made by profiler()."""
 
     def __init__(self, records: ProfilerRecords, name: str) -> None:
         self._records = records
         self._name = name
-        self._adaptors: List[Optional[mr.StatisticsResourceAdaptor]] = []  # of the blocks entered
+        self._entered = _Entered()
 
     def __call__(self, func: Function) -> Function:
         name = self._name or _place_of(func)
@@ -202,11 +209,11 @@ class ProfilerContext:
         adaptor = _adaptor()
         if adaptor is not None:
             adaptor.push_counters()
-        self._adaptors.append(adaptor)
+        self._entered.adaptors.append(adaptor)
         return self
 
     def __exit__(self, *exc: object) -> None:
-        adaptor = self._adaptors.pop()  # the block may have changed the default resource
+        adaptor = self._entered.adaptors.pop()  # the block may have changed the default resource
         if adaptor is not None:
             self._records.add(self._name, adaptor.pop_counters())
 

@@ -128,6 +128,33 @@ def test_the_profiler_ends_the_scope_that_it_began():
     assert records.records["changes"].memory_total == 10
 
 
+def test_threads_that_share_a_profiler_end_their_own_scopes():
+    """The thread that enters first ends first, and has another default resource."""
+    records = ProfilerRecords()
+    block = profiler(records=records, name="block")
+    device = mr.CudaMemoryResource()
+    entered, ends = threading.Event(), threading.Event()
+
+    def first():
+        with block:
+            rmm.DeviceBuffer(size=10)
+            entered.set()
+            assert ends.wait(60)
+
+    mr.set_current_device_resource(mr.StatisticsResourceAdaptor(device))
+    thread = threading.Thread(target=first)
+    thread.start()
+    assert entered.wait(60)
+    mr.set_current_device_resource(mr.StatisticsResourceAdaptor(device))
+    with block:
+        rmm.DeviceBuffer(size=1000)
+        ends.set()
+        thread.join()
+        rmm.DeviceBuffer(size=500)
+    data = records.records["block"]
+    assert (data.num_calls, data.memory_total) == (2, 1510)
+
+
 def test_the_profiler_does_nothing_without_statistics():
     records = ProfilerRecords()
     with profiler(records=records, name="block"):

@@ -8,6 +8,7 @@ from typing import Union
 from rmm_c import _core
 from rmm_c.errors import UnsupportedError
 
+
 class level_enum(IntEnum):
     """The levels of the debug log, by rising severity."""
 
