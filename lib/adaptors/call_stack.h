@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The call stack of an allocation: captured as addresses, which become names only when the stack
- * is printed.
+ * The call stack of an allocation or a free: captured as addresses, which become names only when
+ * the stack is printed.
  *
  * It is captured with libunwind, which caches what it learns about each function, or with
  * backtrace(3) on a machine without libunwind. Either is loaded at the first capture: a program

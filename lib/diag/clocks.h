@@ -20,8 +20,8 @@
  *  - the legacy default stream also waits for what a blocking stream had begun before it ended.
  *  - a stream that waits for an unknown event, or for what no event tells, is unsure: nothing is
  *    known to be unordered before its work. So is what waits for such a stream. When the
- *    host waits for such a stream, the stream's earlier work is ordered and it is no longer unsure.
- *    Other unsure streams stay unsure.
+ *    host waits for such a stream, the stream's earlier work is ordered and it is no longer unsure;
+ *    the streams of the shared entry stay unsure, as other unsure streams do.
  *  - an event that was dropped because the table was full is unknown. A stream that joins a
  *    capture by it is unsure, because the call tells that it was captured.
  *  - the shared entry is in no capture: whether one of its streams captures, and which, is not

@@ -6,7 +6,7 @@
 #include "diag/row.h"
 
 /* A kernel may have been given a pointer that it does not follow: the end of an array is also the
- * begin of the next block. */
+ * beginning of the next block. */
 static bool
 is_about_kernel(const rmm_order_conflict_t *conflict, const rmm_finding_t *finding)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How the library logs: rmm__log_info("..."), a printf. A message
- * below the level in force costs two loads, one below the compile-time level nothing; the
- * arguments of both are not evaluated.
+ * How the library logs: rmm__log_info("..."), a printf. A message below the level in force costs
+ * two loads, one below the compile-time level nothing; the arguments of both are not evaluated.
  *
  * Message style: lower case, values after their names without "=", native code always.
  *

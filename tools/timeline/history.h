@@ -93,7 +93,7 @@ bool history_finish(history_t *history);
 /* NULL: that location is not followed. */
 const history_location_t *history_location_of(const history_t *history, int32_t device);
 
-/* Live at that moment, as the peak counts: what ends at it is. */
+/* Live at that moment. A block that ends at it counts, as it does in the peak. */
 static inline bool history_is_live(const history_block_t *block, uint64_t when_ns)
 {
     return block->begin_ns <= when_ns && block->end_ns >= when_ns;

@@ -158,8 +158,9 @@ class erased_resource
     /* Is the object a T, and equal to this one? */
     template <class T> bool is_equal_to(const T &object) const
     {
-        return object_ != nullptr && *table_->type == typeid(T) &&
-               table_->is_equal(object_, &object);
+        return object_ == static_cast<const void *>(&object) ||
+               (object_ != nullptr && *table_->type == typeid(T) &&
+                table_->is_equal(object_, &object));
     }
     /* The object if it is a T, else NULL. */
     template <class T> friend T *resource_cast(erased_resource *erased) noexcept
