@@ -12,15 +12,13 @@
 #include "diag/clocks.h"
 
 #include <errno.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define KEY_LEGACY 1u
-#define KEY_SHARED 2u
-/* With a thread's number; handles are addresses of user space. */
-#define KEY_PER_THREAD ((uint64_t)1 << 63)
+#include "diag/stream_key.h"
+
+#define KEY_SHARED 2u /* no stream's; stream_key.h */
 
 static void
 take_over(const rmm_clocks_t *clocks, rmm_clock_t *to, const rmm_clock_t *from)
@@ -35,28 +33,6 @@ take_over(const rmm_clocks_t *clocks, rmm_clock_t *to, const rmm_clock_t *from)
 }
 
 /* --- places of streams ------------------------------------------------------------------ */
-
-static uint64_t number_of_thread(void)
-{
-    static _Atomic(uint64_t) last;
-    static _Thread_local uint64_t number; /* 0: not counted yet */
-
-    if (number == 0) {
-        /* relaxed: the numbers only have to differ */
-        number = atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
-    }
-    return number;
-}
-
-static uint64_t key_of(rmm_stream_t stream)
-{
-    if (rmm_stream_is_default(stream)) {
-        return KEY_LEGACY;
-    }
-    return rmm_stream_is_per_thread_default(stream)
-               ? KEY_PER_THREAD | number_of_thread()
-               : (uint64_t)(uintptr_t)stream;
-}
 
 /* RMM_CLOCKS_STREAMS: none. */
 static uint32_t find_place(rmm_clocks_t *clocks, uint64_t key)
@@ -159,7 +135,7 @@ take_place(rmm_clocks_t *clocks, uint64_t key, rmm_stream_t stream, bool is_bloc
 
 uint32_t rmm__clocks_stream(rmm_clocks_t *clocks, rmm_stream_t stream)
 {
-    uint64_t key = key_of(stream);
+    uint64_t key = rmm__stream_key(stream);
     uint32_t place = find_place(clocks, key);
 
     if (place != RMM_CLOCKS_STREAMS) {
@@ -174,7 +150,7 @@ uint32_t rmm__clocks_stream(rmm_clocks_t *clocks, rmm_stream_t stream)
 void rmm__clocks_stream_begins(
     rmm_clocks_t *clocks, rmm_stream_t stream, bool is_blocking)
 {
-    uint64_t key = key_of(stream);
+    uint64_t key = rmm__stream_key(stream);
     uint32_t place = find_place(clocks, key);
 
     if (place == RMM_CLOCKS_STREAMS) {
@@ -190,7 +166,7 @@ rmm_clocks_t *rmm__clocks_create(void)
     rmm_clocks_t *clocks = calloc(1, sizeof(*clocks));
 
     if (clocks != NULL) {
-        clocks->keys[RMM_CLOCKS_LEGACY] = KEY_LEGACY;
+        clocks->keys[RMM_CLOCKS_LEGACY] = RMM_STREAM_KEY_LEGACY;
         clocks->keys[RMM_CLOCKS_SHARED] = KEY_SHARED;
         clocks->streams[RMM_CLOCKS_LEGACY].is_blocking = true;
         clocks->streams[RMM_CLOCKS_SHARED].is_blocking = true;
@@ -270,7 +246,7 @@ void rmm__clocks_unsure(rmm_clocks_t *clocks, uint32_t place)
 
 void rmm__clocks_stream_ends(rmm_clocks_t *clocks, rmm_stream_t stream)
 {
-    uint32_t place = find_place(clocks, key_of(stream));
+    uint32_t place = find_place(clocks, rmm__stream_key(stream));
 
     if (place == RMM_CLOCKS_STREAMS || place == RMM_CLOCKS_LEGACY) {
         return;

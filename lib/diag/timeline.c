@@ -9,8 +9,7 @@
 
 #include "core/clock.h"
 #include "diag/row.h"
-
-#define LEGACY_HANDLE 1 /* as cudaStreamLegacy; NULL is the same stream */
+#include "diag/stream_key.h"
 
 size_t rmm__timeline_file_bytes(uint32_t event_count)
 {
@@ -52,15 +51,6 @@ static void put(rmm_timeline_t *timeline, const rmm_timeline_event_t *event)
 
 /* --- streams ----------------------------------------------------------------------- */
 
-/* One handle names the default streams of all threads: there it is an address of the thread's. */
-static uint64_t key_of(rmm_stream_t handle)
-{
-    static _Thread_local char own;
-
-    return rmm_stream_is_per_thread_default(handle) ? (uint64_t)(uintptr_t)&own
-                                                    : (uint64_t)(uintptr_t)handle;
-}
-
 static rmm_timeline_stream_t *entry_of(rmm_timeline_t *timeline, uint64_t key)
 {
     uint64_t hash = key * 0x9e3779b97f4a7c15ull;
@@ -71,9 +61,9 @@ static rmm_timeline_stream_t *entry_of(rmm_timeline_t *timeline, uint64_t key)
 /* A handle that comes back for a new stream is known again from its first block on. */
 void rmm__timeline_allocated(rmm_timeline_t *timeline, const rmm_diag_block_v1_t *block)
 {
-    uint64_t key = key_of(block->stream);
+    uint64_t key = rmm__stream_key(block->stream);
 
-    if (key != 0 && block->stream_id != UINT64_MAX) {
+    if (key != RMM_STREAM_KEY_LEGACY && block->stream_id != UINT64_MAX) {
         *entry_of(timeline, key) = (rmm_timeline_stream_t){key, block->stream_id};
     }
 }
@@ -81,10 +71,10 @@ void rmm__timeline_allocated(rmm_timeline_t *timeline, const rmm_diag_block_v1_t
 static void
 name_stream(rmm_timeline_t *timeline, rmm_stream_t handle, rmm_timeline_event_t *event)
 {
-    uint64_t key = key_of(handle);
+    uint64_t key = rmm__stream_key(handle);
     const rmm_timeline_stream_t *known = entry_of(timeline, key);
 
-    if (handle == NULL || (uintptr_t)handle == LEGACY_HANDLE) {
+    if (key == RMM_STREAM_KEY_LEGACY) {
         event->stream_id = 0;
     } else if (known->key == key) {
         event->stream_id = known->id;
