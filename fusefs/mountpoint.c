@@ -115,15 +115,15 @@ static bool each_mount(mount_fn act, void *arg)
     return table != NULL;
 }
 
-/* The topmost mount at exactly that path. */
-typedef struct topmost {
-    const char *path;
+/* A mount that was looked for. */
+typedef struct mount_found {
+    const char *path; /* by this; NULL: by the id */
     bool found;
     uint64_t id;
     char device[MOUNT_DEVICE_BYTES], type[64];
-} topmost_t;
+} mount_found_t;
 
-static void take_line(topmost_t *top, const mount_line_t *mount)
+static void take_line(mount_found_t *top, const mount_line_t *mount)
 {
     top->found = true;
     top->id = mount->id;
@@ -133,16 +133,17 @@ static void take_line(topmost_t *top, const mount_line_t *mount)
 
 static bool take_if_there(const mount_line_t *mount, void *arg)
 {
-    topmost_t *top = arg;
+    mount_found_t *top = arg;
     if (strcmp(mount->path, top->path) == 0) {
         take_line(top, mount); /* the last one is on top */
     }
     return false;
 }
 
-static topmost_t find_topmost(const char *path)
+/* At exactly that path. */
+static mount_found_t find_topmost(const char *path)
 {
-    topmost_t top = {.path = path};
+    mount_found_t top = {.path = path};
     (void)each_mount(take_if_there, &top);
     return top;
 }
@@ -150,7 +151,7 @@ static topmost_t find_topmost(const char *path)
 /* The type of the topmost; false: none. */
 static bool topmost_type(const char *path, char *type, size_t type_bytes)
 {
-    topmost_t top = find_topmost(path);
+    mount_found_t top = find_topmost(path);
     if (top.found) {
         (void)snprintf(type, type_bytes, "%s", top.type);
     }
@@ -182,7 +183,7 @@ bool mountpoint_detach(const char *path)
 
 void mountpoint_note_mount(mountpoint_t *mountpoint)
 {
-    topmost_t top = find_topmost(mountpoint->path);
+    mount_found_t top = find_topmost(mountpoint->path);
     if (top.found && strcmp(top.type, MOUNT_TYPE) == 0) {
         mountpoint->mount_id = top.id;
         memcpy(mountpoint->device, top.device, sizeof(mountpoint->device));
@@ -219,7 +220,7 @@ bool mountpoint_find_own(const mountpoint_t *mountpoint, char path[PATH_MAX])
 
 static bool take_if_id(const mount_line_t *mount, void *arg)
 {
-    topmost_t *wanted = arg;
+    mount_found_t *wanted = arg;
     if (mount->id != wanted->id) {
         return false;
     }
@@ -234,7 +235,7 @@ static int open_without_asking(const char *path)
 }
 
 /* What is open is on another file system; a bind mount of our tree on itself is none. */
-static bool is_another(const mountpoint_t *mountpoint, int fd, topmost_t *on)
+static bool is_another(const mountpoint_t *mountpoint, int fd, mount_found_t *on)
 {
     if (!mounts_find_id(fd, &on->id) || on->id == mountpoint->mount_id) {
         return false;
@@ -246,7 +247,7 @@ static bool is_another(const mountpoint_t *mountpoint, int fd, topmost_t *on)
 bool mountpoint_is_covered(
     const mountpoint_t *mountpoint, const char *path, char *type, size_t type_bytes)
 {
-    topmost_t on = {.type = "unknown"};
+    mount_found_t on = {.type = "unknown"};
     bool is_covered = false;
     if (mountpoint->device[0] != '\0') {
         int fd = open_without_asking(path);

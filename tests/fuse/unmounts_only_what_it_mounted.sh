@@ -8,11 +8,11 @@ enter_mount_namespace
 # libfuse frees its copy of the path only where it unmounts itself.
 export ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0
 
-end_with_0() { # PID
+end_with() { # STATUS PID
     local status=0
-    kill -TERM "$1"
-    wait "$1" || status=$?
-    [ "$status" -eq 0 ] || fail "rmmfs ended with $status"
+    kill -TERM "$2"
+    wait "$2" || status=$?
+    [ "$status" -eq "$1" ] || fail "rmmfs ended with $status"
 }
 
 # Unmounted while a file is open, the first daemon goes on serving that file.
@@ -21,7 +21,7 @@ exec {file}<"$mnt/version"
 first=$daemon
 umount -l "$mnt"
 start_daemon
-end_with_0 "$first"
+end_with 0 "$first"
 exec {file}<&-
 answers || fail "the second daemon's mount is gone"
 stop_daemon
@@ -31,7 +31,7 @@ start_daemon
 mount --move "$mnt" "$work/there"
 mount -t tmpfs other "$mnt"
 echo kept >"$mnt/file"
-end_with_0 "$daemon"
+end_with 0 "$daemon"
 daemon=
 [ "$(cat "$mnt/file")" = kept ] || fail "the other file system is gone"
 umount "$mnt"
@@ -42,16 +42,13 @@ mkdir -p "$work/parent/tree"
 daemon=$!
 eventually test -e "$work/parent/tree/version"
 mv "$work/parent" "$work/renamed"
-end_with_0 "$daemon"
+end_with 0 "$daemon"
 daemon=
 ls "$work/renamed/tree" >/dev/null || fail "what is below the renamed folder is still mounted"
 
-end_with_1_and_leave_what_covers() { # FOLDER
-    local status=0
-    kill -TERM "$daemon"
-    wait "$daemon" || status=$?
+end_and_leave_what_covers() { # FOLDER
+    end_with 1 "$daemon"
     daemon=
-    [ "$status" -eq 1 ] || fail "rmmfs ended with $status"
     grep -q "is mounted over $mnt" "$log" || fail "nothing said: $(cat "$log")"
     [ "$(cat "$1/file")" = kept ] || fail "the other file system is gone"
     : >"$log"
@@ -63,7 +60,7 @@ mount -t tmpfs other "$work/older"
 echo kept >"$work/older/file"
 start_daemon
 mount --move "$work/older" "$mnt"
-end_with_1_and_leave_what_covers "$mnt"
+end_and_leave_what_covers "$mnt"
 umount "$mnt"
 umount -l "$mnt" # the tree, which nothing serves
 
@@ -72,6 +69,6 @@ mnt=$work/above/tree
 start_daemon
 mount -t tmpfs other "$work/above"
 echo kept >"$work/above/file"
-end_with_1_and_leave_what_covers "$work/above"
+end_and_leave_what_covers "$work/above"
 umount "$work/above"
 umount -l "$mnt"
