@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The kernel's id of the calling thread, read once and then cached: rows of logs and lists
- * contain it. A forked child keeps the cached id of its parent: nobody reads the rows
- * that it would write.
+ * contain it. A forked child keeps the cached id, so rows that it writes name its parent's thread.
  */
 #ifndef RMM_CORE_THREAD_ID_H
 #define RMM_CORE_THREAD_ID_H
