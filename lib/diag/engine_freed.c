@@ -239,22 +239,33 @@ bool rmm__diag_freed_range_locked(
     return freed != NULL;
 }
 
+/* The freed block that a kernel is given a pointer into; NULL: the word is no error. */
+static const rmm_freed_block_t *
+find_stale_locked(rmm_diag_engine_t *engine, uint64_t word)
+{
+    const rmm_freed_block_t *freed = find_freed_locked(engine, word);
+
+    if (freed == NULL || rmm__event_may_be_number(word, freed->block.address) ||
+        rmm__live_map_find(&engine->map, word - 1) != RMM_LIVE_NONE) {
+        return NULL;
+    }
+    return freed;
+}
+
 /* NULL: the stray is no error, or is of the same block as one before it. */
 static const rmm_freed_block_t *stale_block(rmm_diag_engine_t *engine, uint32_t stray)
 {
     const uint64_t *strays = engine->uses.strays;
-    const rmm_freed_block_t *freed = find_freed_locked(engine, strays[stray]);
-    bool is_end = freed != NULL &&
-                  rmm__live_map_find(&engine->map, strays[stray] - 1) != RMM_LIVE_NONE;
+    const rmm_freed_block_t *freed = find_stale_locked(engine, strays[stray]);
 
     for (uint32_t i = 0; i < stray && freed != NULL; i++) {
-        const rmm_freed_block_t *before = rmm__freed_find(&engine->freed, strays[i]);
+        const rmm_freed_block_t *before = find_stale_locked(engine, strays[i]);
 
         if (before != NULL && before->block.address == freed->block.address) {
             freed = NULL;
         }
     }
-    return is_end ? NULL : freed;
+    return freed;
 }
 
 void rmm__diag_freed_launched_locked(

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The ranges of a copy, fill or prefetch, as its event gives them (rmm/sys/diag.h): the first is
- * the one that is written or prefetched, the second, of a copy, the one that is read.
+ * the one that is written or prefetched, the second, of a copy, the one that is read. And which
+ * words of a launch's parameters are no pointers, although they look like some.
  */
 #ifndef RMM_DIAG_EVENT_RANGE_H
 #define RMM_DIAG_EVENT_RANGE_H
@@ -46,6 +47,19 @@ rmm__event_range(const rmm_diag_event_v1_t *event, size_t i)
 static inline bool rmm__event_has_stale_words(const rmm_diag_event_v1_t *event)
 {
     return event->kind == RMM_DIAG_LAUNCH && event->word_count > RMM_EVENT_JUDGED_WORDS;
+}
+
+/* A small number in a struct, and behind it padding with the upper half of an old pointer, look
+ * together like a pointer to just above a multiple of 4 GiB. They are none unless the block begins
+ * there: few blocks cross such a multiple, and fewer are used at that place. cuDNN passes such
+ * structs. */
+#define RMM_EVENT_NUMBER_MAX ((UINT64_C(1) << 24) - 1)
+
+static inline bool rmm__event_may_be_number(uint64_t word, uint64_t block_start)
+{
+    uint64_t number = word & UINT32_MAX;
+
+    return number <= RMM_EVENT_NUMBER_MAX && block_start < word - number;
 }
 
 #endif /* RMM_DIAG_EVENT_RANGE_H */

@@ -58,12 +58,22 @@ use_block(rmm_order_findings_t *self, uint64_t address, const rmm_order_use_t *u
     }
 }
 
+static bool is_number(const rmm_order_findings_t *self, uint64_t word)
+{
+    uint32_t index = rmm__live_map_find(self->uses->map, word);
+
+    return index != RMM_LIVE_NONE &&
+           rmm__event_may_be_number(word, self->uses->map->nodes[index].start);
+}
+
 static void use_parameters(
     rmm_order_findings_t *self, const rmm_diag_event_v1_t *event, rmm_order_use_t *use)
 {
     use->access = RMM_ORDER_KERNEL;
     for (size_t i = 0; i < event->word_count; i++) {
-        use_block(self, event->words[i], use);
+        if (!is_number(self, event->words[i])) {
+            use_block(self, event->words[i], use);
+        }
     }
 }
 

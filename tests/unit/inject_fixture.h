@@ -239,10 +239,10 @@ static const fake_function_t function_of_two = {
 static const fake_function_t kernel_of_two = {
     .is_kernel = true, .count = 2, .offsets = {0, 8}, .sizes = {4, 8}};
 
-/* The kernel reduce, which is given the block at BASE. */
-static inline void launch_reduce_on(CUpti_CallbackId id, CUstream stream)
+/* The kernel reduce, which is given this pointer. */
+static inline void
+launch_reduce_with(CUpti_CallbackId id, CUstream stream, uint64_t pointer)
 {
-    uint64_t pointer = BASE;
     int number = 5;
     void *addresses[] = {&number, &pointer};
     cuLaunchKernel_params params = {
@@ -251,6 +251,12 @@ static inline void launch_reduce_on(CUpti_CallbackId id, CUstream stream)
         .kernelParams = addresses};
 
     call(id, &params, "reduce");
+}
+
+/* It is given the block at BASE. */
+static inline void launch_reduce_on(CUpti_CallbackId id, CUstream stream)
+{
+    launch_reduce_with(id, stream, BASE);
 }
 
 static inline const rmm_diag_finding_t *finding(uint32_t i)

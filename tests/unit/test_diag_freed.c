@@ -400,6 +400,33 @@ WITH_ENGINE(the_end_of_a_live_block_may_be_given_to_a_kernel_and_not_filled)
     assert_int_equal(diag.findings[2].kind, RMM_DIAG_OUT_OF_BOUNDS);
 }
 
+/* What cuDNN's structs have: an int, and padding with the upper half of an old pointer. */
+WITH_ENGINE(a_small_number_behind_which_is_half_a_pointer_is_no_pointer)
+{
+    uint64_t window = BASE + (UINT64_C(1) << 32);
+
+    take_and_drop(window - 4096, 32 << 20);
+    diag_launch(&diag, "good", window, window + 3, window + 64, window + 802816);
+    assert_int_equal(total(), 0);
+    diag_launch(&diag, "late", window + 3, window - 1);
+    assert_int_equal(total(), 1);
+    diag_launch(&diag, "late too", window + (16 << 20));
+    assert_int_equal(total(), 2);
+    take_and_drop(window + (UINT64_C(1) << 32), 4096);
+    diag_launch(&diag, "at its begin", window + (UINT64_C(1) << 32) + 8);
+    assert_int_equal(total(), 3);
+}
+
+WITH_ENGINE(the_end_of_a_live_block_does_not_hide_a_pointer_into_the_freed_one)
+{
+    take(BASE, 1024);
+    take_and_drop(BASE + 1024, 1024);
+    diag_launch(&diag, "late", BASE + 1024, BASE + 1032);
+    assert_int_equal(total(), 1);
+    diag_launch(&diag, "late twice", BASE + 1032, BASE + 1040);
+    assert_int_equal(total(), 2);
+}
+
 WITH_ENGINE(memory_that_is_not_kept_or_is_a_graphs_is_not_remembered)
 {
     diag_alloc(&diag, BASE, 100); /* no flag */

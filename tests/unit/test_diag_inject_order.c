@@ -14,11 +14,10 @@ static void make_stream(CUstream stream)
     call(CUPTI_DRIVER_TRACE_CBID_cuStreamCreateWithPriority, &params, NULL);
 }
 
-/* Block 0 is allocated on A anew. */
-static void allocate_on_a(void)
+static void allocate_on_a_at(uint64_t address)
 {
     rmm_diag_block_v1_t block = {
-        .address = BASE,
+        .address = address,
         .bytes = 4096,
         .stream_id = 77,
         .resource_id = 1,
@@ -26,6 +25,12 @@ static void allocate_on_a(void)
         .flags = RMM_DIAG_BLOCK_IN_STREAM_ORDER};
 
     hooks.on_alloc(hooks.context, &block);
+}
+
+/* Block 0 is allocated on A anew. */
+static void allocate_on_a(void)
+{
+    allocate_on_a_at(BASE);
 }
 
 static void start_order(void)
@@ -57,6 +62,19 @@ CASE(finds_a_use_that_nothing_orders)
     assert_int_equal(finding(0)->other_stream_id, 77);
     assert_int_equal(finding(0)->stream_id, (uint64_t)(uintptr_t)STREAM(B));
     assert_string_equal(kernel_name(finding(0)->user), "reduce");
+}
+
+/* An int in a struct, and padding with the upper half of an old pointer. */
+CASE(a_small_number_is_no_pointer_to_a_block_that_crosses_4_gib)
+{
+    uint64_t window = BASE + (UINT64_C(1) << 32);
+
+    start_order();
+    allocate_on_a_at(window - 2048);
+    launch_reduce_with(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, STREAM(B), window + 64);
+    assert_int_equal(header()->findings_total, 0);
+    launch_reduce_with(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, STREAM(B), window - 64);
+    assert_int_equal(header()->findings_total, 1);
 }
 
 CASE(knows_nothing_of_the_order_of_an_older_library)
@@ -366,6 +384,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(finds_a_use_that_nothing_orders),
+        cmocka_unit_test(a_small_number_is_no_pointer_to_a_block_that_crosses_4_gib),
         cmocka_unit_test(knows_nothing_of_the_order_of_an_older_library),
         cmocka_unit_test(events_order_streams),
         cmocka_unit_test(the_host_waits_in_many_ways),
