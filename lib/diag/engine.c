@@ -359,7 +359,7 @@ void rmm__diag_engine_on_event(void *context, const rmm_diag_event_v1_t *given)
     }
     if (given->struct_size < sizeof(*given)) { /* of an older library */
         whole = (rmm_diag_event_v1_t){.graph = 0};
-        memcpy(&whole, given, offsetof(rmm_diag_event_v1_t, graph));
+        memcpy(&whole, given, given->struct_size);
         event = &whole;
     }
     modes = rmm__modes_now(&engine->modes);

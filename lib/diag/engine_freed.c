@@ -272,9 +272,6 @@ void rmm__diag_freed_launched_locked(
     rmm_diag_engine_t *engine, const rmm_diag_event_v1_t *event, uint32_t user)
 {
     RMM_ASSERT_LOCKED(&engine->lock);
-    if (rmm__event_has_stale_words(event)) {
-        return;
-    }
     for (uint32_t i = 0; i < engine->uses.stray_count; i++) {
         const rmm_freed_block_t *freed = stale_block(engine, i);
 

@@ -39,14 +39,12 @@ rmm__event_range(const rmm_diag_event_v1_t *event, size_t i)
         .has_gaps = has_sizes || event->has_pitch != 0};
 }
 
-/* Large structs of parameters are often filled in part, and the rest of them has addresses of
- * earlier calls. Where a pointer is an error by itself they are left out. PyTorch's elementwise
- * kernels have some 600 bytes, of which the arrays of strides are filled up to the dimensions. */
-#define RMM_EVENT_JUDGED_WORDS 32u
-
-static inline bool rmm__event_has_stale_words(const rmm_diag_event_v1_t *event)
+/* The words that may be errors by themselves. Of a copy, fill or prefetch all. */
+static inline size_t rmm__event_judged_words(const rmm_diag_event_v1_t *event)
 {
-    return event->kind == RMM_DIAG_LAUNCH && event->word_count > RMM_EVENT_JUDGED_WORDS;
+    return event->stale_words < event->word_count
+               ? event->word_count - event->stale_words
+               : 0;
 }
 
 /* A small number in a struct, and behind it padding with the upper half of an old pointer, look

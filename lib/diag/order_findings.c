@@ -70,7 +70,7 @@ static void use_parameters(
     rmm_order_findings_t *self, const rmm_diag_event_v1_t *event, rmm_order_use_t *use)
 {
     use->access = RMM_ORDER_KERNEL;
-    for (size_t i = 0; i < event->word_count; i++) {
+    for (size_t i = 0; i < rmm__event_judged_words(event); i++) {
         if (!is_number(self, event->words[i])) {
             use_block(self, event->words[i], use);
         }
@@ -130,11 +130,8 @@ void rmm__order_findings_event(
         return;
     }
     if (rmm__clocks_is_unsure(self->order.clocks, use.place) ||
-        use.place == RMM_CLOCKS_SHARED || rmm__event_has_stale_words(event)) {
+        use.place == RMM_CLOCKS_SHARED || event->stale_words > 0) {
         RMM_ROW_ADD(&self->header->unjudged, 1);
-    }
-    if (rmm__event_has_stale_words(event)) {
-        return;
     }
     if (is_launch) {
         use_parameters(self, event, &use);

@@ -122,9 +122,10 @@ static inline void note_stray(rmm_uses_t *uses, uint64_t word)
     }
 }
 
-/* use NULL: they are listed, and not counted. */
-static void
-use_blocks(rmm_uses_t *uses, const uint64_t *words, size_t count, const use_t *use)
+/* The first `judged` words may be strays. use NULL: they are listed, and not counted. */
+static void use_blocks(
+    rmm_uses_t *uses, const uint64_t *words, size_t count, size_t judged,
+    const use_t *use)
 {
     uses->events++;
     uses->used_count = 0;
@@ -133,7 +134,9 @@ use_blocks(rmm_uses_t *uses, const uint64_t *words, size_t count, const use_t *u
         uint32_t index = rmm__live_map_find(uses->map, words[i]);
 
         if (index == RMM_LIVE_NONE) {
-            note_stray(uses, words[i]);
+            if (i < judged) {
+                note_stray(uses, words[i]);
+            }
         } else if (uses->seen[index] != uses->events) {
             uses->seen[index] = uses->events;
             if (use != NULL) {
@@ -177,7 +180,7 @@ uint32_t rmm__uses_kernel(rmm_uses_t *uses, const rmm_diag_event_v1_t *event)
 void rmm__uses_look(rmm_uses_t *uses, const rmm_diag_event_v1_t *event)
 {
     uses->stray_count = 0;
-    for (size_t i = 0; i < event->word_count; i++) {
+    for (size_t i = 0; i < rmm__event_judged_words(event); i++) {
         if (rmm__live_map_find(uses->map, event->words[i]) == RMM_LIVE_NONE) {
             note_stray(uses, event->words[i]);
         }
@@ -196,7 +199,8 @@ uint32_t rmm__uses_launch(rmm_uses_t *uses, const rmm_diag_event_v1_t *event)
 
     count_user(uses, RMM_DIAG_LAUNCH, use.user);
     RMM_ROW_ADD(&uses->header->launches, 1);
-    use_blocks(uses, event->words, event->word_count, &use);
+    use_blocks(
+        uses, event->words, event->word_count, rmm__event_judged_words(event), &use);
     return use.user;
 }
 
@@ -266,7 +270,9 @@ uint32_t rmm__uses_range(rmm_uses_t *uses, const rmm_diag_event_v1_t *event)
     count_user(uses, event->kind, use.user);
     count_call(uses->header, event->kind);
     if (event->bytes > 0) {
-        use_blocks(uses, event->words, rmm__event_range_count(event), &use);
+        size_t count = rmm__event_range_count(event);
+
+        use_blocks(uses, event->words, count, count, &use);
     }
     return use.user;
 }
@@ -281,7 +287,7 @@ uint32_t rmm__uses_note(rmm_uses_t *uses, const rmm_diag_event_v1_t *event)
     if (!is_launch && count > 0) {
         count = rmm__event_range_count(event);
     }
-    use_blocks(uses, event->words, count, NULL);
+    use_blocks(uses, event->words, count, rmm__event_judged_words(event), NULL);
     return is_launch ? rmm__uses_kernel(uses, event) : name_function(uses, event->name);
 }
 

@@ -470,13 +470,29 @@ WITH_ENGINE(a_block_that_finds_no_row_takes_its_memory_all_the_same)
 
 WITH_ENGINE(large_parameters_may_be_of_earlier_calls)
 {
-    uint64_t words[33] = {BASE};
+    const uint64_t words[] = {0, BASE, 0, BASE};
+    rmm_diag_event_v1_t event = {
+        .struct_size = sizeof(event),
+        .kind = RMM_DIAG_LAUNCH,
+        .function = "large",
+        .name = "large",
+        .words = words,
+        .word_count = 4,
+        .stale_words = 3};
 
     take_and_drop(BASE, 100);
-    diag_event(&diag, RMM_DIAG_LAUNCH, "large", "large", words, 33);
+    rmm__diag_engine_on_event(diag.engine, &event);
+    event.stale_words = 5;
+    rmm__diag_engine_on_event(diag.engine, &event);
     assert_int_equal(total(), 0);
-    diag_event(&diag, RMM_DIAG_LAUNCH, "large", "large", words, 32);
+    event.stale_words = 2;
+    rmm__diag_engine_on_event(diag.engine, &event);
     assert_int_equal(total(), 1);
+    event.struct_size =
+        offsetof(rmm_diag_event_v1_t, stale_words); /* of an older library */
+    event.stale_words = 4;
+    rmm__diag_engine_on_event(diag.engine, &event);
+    assert_int_equal(total(), 2);
 }
 
 WITH_ENGINE(the_mode_decides_and_can_be_switched)

@@ -77,6 +77,33 @@ CASE(a_small_number_is_no_pointer_to_a_block_that_crosses_4_gib)
     assert_int_equal(header()->findings_total, 1);
 }
 
+/* The block in a struct of so many bytes. */
+static void launch_on_b_with_struct(const fake_function_t *function)
+{
+    uint64_t words[16] = {0, BASE};
+    void *addresses[] = {words};
+    cuLaunchKernel_params params = {
+        .f = (CUfunction)(uintptr_t)function,
+        .hStream = STREAM(B),
+        .kernelParams = addresses};
+
+    call(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, &params, "with_struct");
+}
+
+CASE(large_structs_are_not_judged)
+{
+    static const fake_function_t large = {.count = 1, .sizes = {128}};
+    static const fake_function_t small = {.count = 1, .sizes = {120}};
+
+    start_order();
+    launch_on_b_with_struct(&large);
+    assert_int_equal(header()->findings_total, 0);
+    assert_int_equal(header()->unjudged, 1);
+    launch_on_b_with_struct(&small);
+    assert_int_equal(header()->findings_total, 1);
+    assert_int_equal(header()->unjudged, 1);
+}
+
 CASE(knows_nothing_of_the_order_of_an_older_library)
 {
     block_bytes = 0;
@@ -385,6 +412,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(finds_a_use_that_nothing_orders),
         cmocka_unit_test(a_small_number_is_no_pointer_to_a_block_that_crosses_4_gib),
+        cmocka_unit_test(large_structs_are_not_judged),
         cmocka_unit_test(knows_nothing_of_the_order_of_an_older_library),
         cmocka_unit_test(events_order_streams),
         cmocka_unit_test(the_host_waits_in_many_ways),

@@ -103,6 +103,35 @@ CASE(finds_pointers_by_value_and_inside_structs)
     inject_words_fini(&words);
 }
 
+CASE(large_structs_come_last_and_are_told_apart)
+{
+    /* (struct of 136 bytes, void *, struct of 128 bytes, struct of 120 bytes, void *) */
+    const function_t function = {
+        .count = 5, .offsets = {0, 136, 144, 272, 392}, .sizes = {136, 8, 128, 120, 8}};
+    uint64_t first[17] = {1}, pointer = 2, second[16] = {3}, third[15] = {4}, last = 5;
+    void *addresses[] = {first, &pointer, second, third, &last};
+    struct {
+        uint64_t first[17], pointer, second[16], third[15], last;
+    } packed = {{1}, 2, {3}, {4}, 5};
+    size_t bytes = sizeof(packed);
+    void *extra[] = {(void *)1, &packed, (void *)2, &bytes, NULL};
+    const inject_params_t in_buffer = {.function = &function, .extra = extra};
+
+    for (int i = 0; i < 3; i++) { /* asked, kept, and from a buffer */
+        assert_true(
+            i < 2 ? collect(&function, addresses)
+                  : inject_words_collect(&words, &layouts, &in_buffer));
+        assert_int_equal(words.count, 50);
+        assert_int_equal(words.stale_count, 33);
+        assert_int_equal(words.words[0], 2);
+        assert_int_equal(words.words[1], 4);
+        assert_int_equal(words.words[16], 5);
+        assert_int_equal(words.words[17], 1);
+        assert_int_equal(words.words[34], 3);
+        inject_words_fini(&words);
+    }
+}
+
 CASE(asks_once_a_function_until_cleared)
 {
     const function_t function = {.count = 1, .offsets = {0}, .sizes = {8}};
@@ -209,7 +238,11 @@ CASE(refuses_packed_buffers_that_no_driver_takes)
     bytes = INJECT_PARAM_BYTES_MAX;
     assert_true(collect_packed(extra));
     assert_int_equal(words.count, INJECT_PARAM_BYTES_MAX / 8);
+    assert_int_equal(words.stale_count, words.count);
     inject_words_fini(&words);
+    bytes = 256;
+    assert_true(collect_packed(extra));
+    assert_int_equal(words.stale_count, 0);
     free(buffer);
 }
 

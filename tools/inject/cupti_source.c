@@ -214,6 +214,7 @@ static void on_launch(CUpti_CallbackId call, const CUpti_CallbackData *data)
     event.function = launch.params.function;
     event.words = words.words;
     event.word_count = words.count;
+    event.stale_words = words.stale_count;
     rmm__diag_engine_on_event(source.engine, &event);
     inject_words_fini(&words);
 }

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rmm/sys/diag.h>
+
 enum {
     QUERY_OK = 0,
     QUERY_INVALID_VALUE = 1,    /* CUDA_ERROR_INVALID_VALUE: no such parameter */
@@ -134,17 +136,27 @@ static inject_layout_t *layout_create(const void *function)
     return layout;
 }
 
-/* NULL: no host memory; the old layout is freed. */
-static inject_layout_t *layout_append(inject_layout_t *layout, inject_span_t span)
+static bool is_small(const inject_span_t *span)
+{
+    return span->word_count < RMM_DIAG_LARGE_STRUCT_BYTES / sizeof(uint64_t);
+}
+
+/* In its place: small ones before large ones. NULL: no host memory; the old layout is freed. */
+static inject_layout_t *layout_insert(inject_layout_t *layout, inject_span_t span)
 {
     size_t bytes = sizeof(*layout) + (layout->span_count + 1) * sizeof(span);
     inject_layout_t *grown = realloc(layout, bytes);
+    uint32_t at = 0;
 
     if (grown == NULL) {
         free(layout);
         return NULL;
     }
-    grown->spans[grown->span_count++] = span;
+    at = grown->span_count++;
+    for (; at > 0 && is_small(&span) && !is_small(&grown->spans[at - 1]); at--) {
+        grown->spans[at] = grown->spans[at - 1];
+    }
+    grown->spans[at] = span;
     grown->word_count += span.word_count;
     return grown;
 }
@@ -196,7 +208,7 @@ static inject_layout_t *ask(const inject_queries_t *queries, const void *functio
         }
         span = words_of(index, offset, bytes);
         if (span.word_count > 0) {
-            layout = layout_append(layout, span);
+            layout = layout_insert(layout, span);
         }
         index++;
     }
@@ -212,6 +224,7 @@ void inject_words_init(inject_words_t *words)
 {
     words->words = words->inline_words;
     words->count = 0;
+    words->stale_count = 0;
 }
 
 void inject_words_fini(inject_words_t *words)
@@ -279,6 +292,7 @@ gather(inject_words_t *words, const inject_layout_t *layout, const values_t *val
 
         if (from != NULL) {
             append(words, from, span->word_count);
+            words->stale_count += is_small(span) ? 0 : span->word_count;
         }
     }
     return true;
@@ -339,6 +353,8 @@ static bool gather_all(inject_words_t *words, const values_t *values)
     if (count > 0) {
         append(words, values->buffer, count);
     }
+    words->stale_count =
+        count > INJECT_SMALL_BUFFER_BYTES / sizeof(uint64_t) ? count : 0;
     return true;
 }
 

@@ -5,6 +5,8 @@
  * microseconds, so the answer is kept per function. Pure: the driver comes as functions,
  * so that tests can play it.
  *
+ * The words of large structs (RMM_DIAG_LARGE_STRUCT_BYTES) come last, and are told apart.
+ *
  * A word counts if it is aligned in the kernel's parameter block, as every pointer in an
  * unpacked struct is, and if it lies in one parameter: what is between parameters is padding, which
  * may hold anything in a buffer that the program packs. Padding inside a struct cannot be told from
@@ -24,6 +26,9 @@
 
 #define INJECT_PARAM_BYTES_MAX 65536u /* twice what CUDA 13 takes */
 #define INJECT_WORDS_INLINE 512u      /* 4 KiB: all but unusual kernels */
+
+/* Where the layout is not known, all parameters together are small, or not. */
+#define INJECT_SMALL_BUFFER_BYTES 256u
 
 /* As cuFuncGetParamInfo. */
 typedef int (*inject_query_fn)(
@@ -47,7 +52,8 @@ typedef struct inject_layout {
     bool known; /* false: the driver did not say; do not ask again */
     uint32_t span_count;
     uint32_t word_count;
-    inject_span_t spans[]; /* only parameters that hold a whole word */
+    inject_span_t
+        spans[]; /* only parameters that hold a whole word; the small ones first */
 } inject_layout_t;
 
 typedef struct inject_layouts {
@@ -61,6 +67,7 @@ typedef struct inject_layouts {
 typedef struct inject_words {
     uint64_t *words; /* inline_words, or heap for more */
     size_t count;
+    size_t stale_count; /* the last ones: of large structs */
     uint64_t inline_words[INJECT_WORDS_INLINE];
 } inject_words_t;
 

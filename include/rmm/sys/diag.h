@@ -100,6 +100,10 @@ typedef enum rmm_diag_event_kind {
         21 /**< words[0] graph: it has the nodes of graph [1] in addition */
 } rmm_diag_event_kind_t;
 
+/** A parameter of so many bytes is a large struct, which programs often fill only in part: the
+ * rest has addresses of earlier calls. PyTorch's arrays of 16 sizes are as large. */
+#define RMM_DIAG_LARGE_STRUCT_BYTES 128u
+
 typedef struct rmm_diag_event_v1 {
     size_t struct_size;
     uint32_t kind;         /**< rmm_diag_event_kind_t */
@@ -120,6 +124,8 @@ typedef struct rmm_diag_event_v1 {
     uint64_t
         graph; /**< launch, copy, set, graph launch: recorded into this graph; 0: executed
                          now, or into a graph that is not known */
+    size_t
+        stale_words; /**< launch: so many words, the last ones, are of large structs */
 } rmm_diag_event_v1_t;
 
 typedef void (*rmm_diag_event_fn)(void *context, const rmm_diag_event_v1_t *event);

@@ -576,6 +576,7 @@ typedef struct sim_observation {
     const char *name;
     const uint64_t *words;
     size_t word_count;
+    size_t stale_words; /* the last ones: of large structs */
     uint64_t bytes;
     bool capturing;
     bool before;    /* the call: it is about to be made */

@@ -36,18 +36,24 @@ static int submit(const char *call, sim_task_t *task, sim_observation_t *observa
     return error;
 }
 
-/* Every whole 8-byte word of the parameters; at most SIM_PARAM_WORDS. */
-static size_t collect_words(
-    uint64_t *words, const void *const *params, const size_t *param_bytes,
-    size_t param_count)
+typedef struct params {
+    const void *const *values;
+    const size_t *bytes;
+    size_t count;
+} params_t;
+
+/* The whole 8-byte words of the small parameters, or of the large ones. */
+static size_t collect_words(uint64_t *words, const params_t *params, bool is_large)
 {
     size_t count = 0;
 
-    for (size_t i = 0; i < param_count; i++) {
-        size_t whole = param_bytes[i] / sizeof(*words);
+    for (size_t i = 0; i < params->count; i++) {
+        size_t whole = params->bytes[i] / sizeof(*words);
 
-        memcpy(words + count, params[i], whole * sizeof(*words));
-        count += whole;
+        if ((params->bytes[i] >= RMM_DIAG_LARGE_STRUCT_BYTES) == is_large) {
+            memcpy(words + count, params->values[i], whole * sizeof(*words));
+            count += whole;
+        }
     }
     return count;
 }
@@ -74,6 +80,7 @@ int rmm__sim_launch(
     const char *name, rmm_sim_kernel_fn fn, rmm_stream_t stream,
     const void *const *params, const size_t *param_bytes, size_t param_count)
 {
+    const params_t all = {params, param_bytes, param_count};
     uint64_t words[SIM_PARAM_BYTES_MAX / sizeof(uint64_t)];
     sim_observation_t observation = {
         .kind = RMM_DIAG_LAUNCH, .stream = stream, .kernel = fn, .name = name};
@@ -82,8 +89,11 @@ int rmm__sim_launch(
         return RMM_DRIVER_INVALID_VALUE;
     }
     if (rmm__sim_is_observed()) {
+        size_t small = collect_words(words, &all, false);
+
         observation.words = words;
-        observation.word_count = collect_words(words, params, param_bytes, param_count);
+        observation.stale_words = collect_words(words + small, &all, true);
+        observation.word_count = small + observation.stale_words;
     }
     return submit(
         "launch", rmm__sim_task_kernel(fn, params, param_bytes, param_count),

@@ -45,6 +45,7 @@ void rmm__sim_observe_slow(const sim_observation_t *observation)
         .name = observation->name,
         .words = observation->words,
         .word_count = observation->word_count,
+        .stale_words = observation->stale_words,
         .bytes = observation->bytes,
         .capturing = observation->capturing ? 1 : 0,
         .before = observation->before ? 1 : 0,
