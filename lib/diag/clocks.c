@@ -68,12 +68,26 @@ static uint32_t vacant_place(const rmm_clocks_t *clocks)
     return place;
 }
 
+/* For when a clock knows the times of unsure streams and is not unsure itself: they get new times,
+ * because who knows the present one would not take over that a stream is unsure. */
+static void renew_unsure(rmm_clocks_t *clocks)
+{
+    for (uint32_t i = 0; i < RMM_CLOCKS_STREAMS; i++) {
+        rmm_clock_t *clock = &clocks->streams[i].clock;
+
+        clock->at[i] += clock->is_unsure ? 1 : 0;
+    }
+}
+
 /* A stream begins at a place, maybe that of one before it, of which it knows the times only. What
  * the default stream waits for it waits for as well. */
 static void begin_at(rmm_clocks_t *clocks, uint32_t place, bool is_blocking)
 {
     rmm_clock_stream_t *entry = &clocks->streams[place];
 
+    if (entry->clock.is_unsure) {
+        renew_unsure(clocks);
+    }
     entry->ended = 0;
     entry->capture = 0;
     entry->is_blocking = is_blocking;
@@ -256,16 +270,13 @@ void rmm__clocks_stream_ends(rmm_clocks_t *clocks, rmm_stream_t stream)
 
 /* --- the host waits ---------------------------------------------------------------------- */
 
-/* All that was begun has run, as far as the host can know. A stream that is unsure may still wait,
- * so it gets a new time: who knows the present one would not take over that it is unsure. */
+/* All that was begun has run, as far as the host can know. */
 static void host_knows_all(rmm_clocks_t *clocks)
 {
     for (uint32_t i = 0; i < RMM_CLOCKS_STREAMS; i++) {
-        rmm_clock_t *clock = &clocks->streams[i].clock;
-
-        clocks->host.at[i] = clock->at[i];
-        clock->at[i] += clock->is_unsure ? 1 : 0;
+        clocks->host.at[i] = clocks->streams[i].clock.at[i];
     }
+    renew_unsure(clocks);
     clocks->host_version++;
 }
 

@@ -355,6 +355,22 @@ static void a_new_stream_waits_for_what_the_default_stream_waits_for(void **stat
 }
 
 /* The host takes all as known after it has waited for C. The default stream still waits. */
+/* It knows the times of the streams that the first had waited for, and has nothing to wait for. */
+static void the_handle_of_an_unsure_stream_ends_no_doubt_about_others(void **state)
+{
+    (void)state;
+    make(A, false);
+    make(B, false);
+    make(C, true);
+    allocate(0, C);
+    tell(RMM_DIAG_STREAM_UNSURE, LEGACY, 0); /* it may wait for C */
+    tell(RMM_DIAG_PREFETCH, A, 0);
+    tell(RMM_DIAG_STREAM_DESTROY, A, 0);
+    make(A, true);
+    tell(RMM_DIAG_STREAM_SYNC, A, 0);
+    assert_false(is_bad_use(0, B, &kernel));
+}
+
 static void a_wait_for_one_stream_ends_no_doubt_about_another(void **state)
 {
     (void)state;
@@ -499,6 +515,7 @@ int main(void)
         CASE(a_handle_that_is_used_again_is_another_stream),
         CASE(the_default_stream_waits_for_blocking_streams_that_ended),
         CASE(a_new_stream_waits_for_what_the_default_stream_waits_for),
+        CASE(the_handle_of_an_unsure_stream_ends_no_doubt_about_others),
         CASE(a_wait_for_one_stream_ends_no_doubt_about_another),
         CASE(an_event_that_ended_is_not_known),
         CASE(more_streams_than_fit_are_one),

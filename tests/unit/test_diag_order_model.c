@@ -157,16 +157,21 @@ static uint32_t operate(uint32_t on)
 
 /* A stream that is unsure may still wait: that comes as an operation of its own, which nobody
  * knows. */
-static void host_knows_all(void)
+static void renew_unsure(void)
 {
-    uint32_t begun = model.count;
-
     for (uint32_t i = 0; i < STREAMS; i++) {
         if (model.streams[i].now.is_unsure) {
             model.streams[i].last = ++model.count;
             add(&model.streams[i].now.before, model.count);
         }
     }
+}
+
+static void host_knows_all(void)
+{
+    uint32_t begun = model.count;
+
+    renew_unsure();
     for (uint32_t i = 1; i <= begun; i++) {
         add(&model.host, i);
     }
@@ -216,10 +221,14 @@ static void begin_stream(uint32_t on)
 {
     bool is_blocking = any(2) == 0;
 
+    if (model.streams[on].now.is_unsure) {
+        renew_unsure();
+    }
     model.streams[on].is_blocking = is_blocking;
     set_capture(on, 0);
+    /* in a crowd it may be that only when it first does something */
     model.streams[on].now.is_unsure =
-        is_blocking && model.streams[LEGACY].now.is_unsure;
+        is_blocking && !model.is_crowded && model.streams[LEGACY].now.is_unsure;
     make(on, !is_blocking);
 }
 
