@@ -79,15 +79,32 @@ static void renew_unsure(rmm_clocks_t *clocks)
     }
 }
 
+static void see_device(rmm_clocks_t *clocks, int32_t device)
+{
+    if (clocks->device < 0) {
+        clocks->device = device;
+    } else if (device >= 0 && device != clocks->device) {
+        clocks->has_devices = true;
+    }
+}
+
 /* A stream begins at a place, maybe that of one before it, of which it knows the times only. What
  * the default stream waits for it waits for as well. */
-static void begin_at(rmm_clocks_t *clocks, uint32_t place, bool is_blocking)
+static void
+begin_at(rmm_clocks_t *clocks, uint32_t place, bool is_blocking, int32_t device)
 {
     rmm_clock_stream_t *entry = &clocks->streams[place];
 
+    see_device(clocks, device);
     if (entry->clock.is_unsure) {
+        clocks->was_unsure = true;
         renew_unsure(clocks);
     }
+    if (clocks->host.at[place] != entry->clock.at[place] &&
+        (device < 0 || entry->device != device)) { /* what was there may not be over */
+        device = RMM_CLOCKS_DEVICE_SEVERAL;
+    }
+    entry->device = device;
     entry->ended = 0;
     entry->capture = 0;
     entry->is_blocking = is_blocking;
@@ -120,8 +137,9 @@ static void end_streams_of_threads(rmm_clocks_t *clocks)
     errno = before;
 }
 
-static uint32_t
-take_place(rmm_clocks_t *clocks, uint64_t key, rmm_stream_t stream, bool is_blocking)
+static uint32_t take_place(
+    rmm_clocks_t *clocks, uint64_t key, rmm_stream_t stream, bool is_blocking,
+    int32_t device)
 {
     bool is_of_thread = rmm_stream_is_per_thread_default(stream);
     uint32_t place = vacant_place(clocks);
@@ -143,7 +161,8 @@ take_place(rmm_clocks_t *clocks, uint64_t key, rmm_stream_t stream, bool is_bloc
     clocks->last = place;
     entry->stream_id = is_of_thread ? UINT64_MAX : (uint64_t)(uintptr_t)stream;
     entry->thread = is_of_thread ? (int32_t)syscall(SYS_gettid) : 0;
-    begin_at(clocks, place, is_blocking);
+    begin_at(
+        clocks, place, is_blocking, is_of_thread ? RMM_CLOCKS_DEVICE_SEVERAL : device);
     return place;
 }
 
@@ -157,22 +176,35 @@ uint32_t rmm__clocks_stream(rmm_clocks_t *clocks, rmm_stream_t stream)
         return place;
     }
     /* it may be one of those that found no place before */
-    return clocks->is_shared ? RMM_CLOCKS_SHARED
-                             : take_place(clocks, key, stream, true);
+    return clocks->is_shared
+               ? RMM_CLOCKS_SHARED
+               : take_place(clocks, key, stream, true, RMM_CLOCKS_DEVICE_UNKNOWN);
 }
 
 void rmm__clocks_stream_begins(
-    rmm_clocks_t *clocks, rmm_stream_t stream, bool is_blocking)
+    rmm_clocks_t *clocks, rmm_stream_t stream, bool is_blocking, int32_t device)
 {
     uint64_t key = rmm__stream_key(stream);
     uint32_t place = find_place(clocks, key);
 
     if (place == RMM_CLOCKS_STREAMS) {
-        (void)take_place(clocks, key, stream, is_blocking);
+        (void)take_place(clocks, key, stream, is_blocking, device);
         return;
     }
-    begin_at(clocks, place, is_blocking);
+    begin_at(clocks, place, is_blocking, device);
     clocks->streams[place].stream_id = (uint64_t)(uintptr_t)stream;
+}
+
+void rmm__clocks_runs_on(rmm_clocks_t *clocks, uint32_t place, int32_t device)
+{
+    rmm_clock_stream_t *entry = &clocks->streams[place];
+
+    see_device(clocks, device);
+    if (entry->device == RMM_CLOCKS_DEVICE_UNKNOWN) {
+        entry->device = device;
+    } else if (device >= 0 && entry->device != device) { /* its creation was not seen */
+        entry->device = RMM_CLOCKS_DEVICE_SEVERAL;
+    }
 }
 
 rmm_clocks_t *rmm__clocks_create(void)
@@ -185,6 +217,9 @@ rmm_clocks_t *rmm__clocks_create(void)
         clocks->streams[RMM_CLOCKS_LEGACY].is_blocking = true;
         clocks->streams[RMM_CLOCKS_SHARED].is_blocking = true;
         clocks->streams[RMM_CLOCKS_SHARED].stream_id = UINT64_MAX;
+        clocks->device = RMM_CLOCKS_DEVICE_UNKNOWN;
+        clocks->streams[RMM_CLOCKS_LEGACY].device = RMM_CLOCKS_DEVICE_SEVERAL;
+        clocks->streams[RMM_CLOCKS_SHARED].device = RMM_CLOCKS_DEVICE_SEVERAL;
         clocks->count = 1;
     }
     return clocks;
@@ -314,15 +349,54 @@ static bool is_any_under_way(const rmm_clocks_t *clocks)
     return i < RMM_CLOCKS_STREAMS || clocks->unseen_captures != 0;
 }
 
-void rmm__clocks_sync_all(rmm_clocks_t *clocks)
+static bool may_run_on(const rmm_clocks_t *clocks, uint32_t place, int32_t device)
 {
-    clocks->has_unseen_capture &= is_any_under_way(clocks);
-    for (uint32_t i = 0; i < RMM_CLOCKS_STREAMS && !clocks->has_unseen_capture; i++) {
-        clocks->streams[i].clock.is_unsure = false; /* else it may capture */
+    int32_t known = clocks->streams[place].device;
+
+    return device < 0 || known < 0 || known == device;
+}
+
+/* True: the host waited for an unsure stream, and so maybe for anything. The stream is unsure no
+ * longer, if the host has certainly waited for it and it does not capture. */
+static bool end_unsure(rmm_clocks_t *clocks, int32_t device)
+{
+    bool was_unsure = clocks->was_unsure || clocks->has_unseen_capture;
+
+    for (uint32_t i = 0; i < RMM_CLOCKS_STREAMS; i++) {
+        rmm_clock_stream_t *stream = &clocks->streams[i];
+
+        was_unsure |= stream->clock.is_unsure && may_run_on(clocks, i, device);
+        if (!clocks->has_unseen_capture &&
+            (!clocks->has_devices || (device >= 0 && stream->device == device))) {
+            stream->clock.is_unsure = false;
+        }
     }
-    host_knows_all(clocks);
-    clocks->ended = (rmm_clock_t){.is_unsure = false}; /* the host knows it all */
-    clocks->has_ended = false;
+    return was_unsure;
+}
+
+static void host_knows_device(rmm_clocks_t *clocks, int32_t device)
+{
+    for (uint32_t i = 0; i < RMM_CLOCKS_STREAMS; i++) {
+        if (may_run_on(clocks, i, device)) {
+            take_over_stream(clocks, &clocks->host, i);
+        }
+    }
+    clocks->host_version++;
+}
+
+void rmm__clocks_sync_device(rmm_clocks_t *clocks, int32_t device)
+{
+    see_device(clocks, device);
+    clocks->has_unseen_capture &= is_any_under_way(clocks);
+    if (end_unsure(clocks, device) || device < 0 || !clocks->has_devices) {
+        host_knows_all(clocks);
+    } else {
+        host_knows_device(clocks, device);
+    }
+    if (!clocks->has_devices) {
+        clocks->ended = (rmm_clock_t){.is_unsure = false}; /* the host knows it all */
+        clocks->has_ended = false;
+    }
 }
 
 /* --- events ------------------------------------------------------------------------------ */

@@ -106,13 +106,14 @@ void rmm__order_event(rmm_order_t *order, const rmm_diag_event_v1_t *event)
         break;
     case RMM_DIAG_STREAM_CREATE:
         rmm__clocks_stream_begins(
-            clocks, event->stream, event->word_count > 0 && event->words[0] == 0);
+            clocks, event->stream, event->word_count > 0 && event->words[0] == 0,
+            event->device);
         break;
     case RMM_DIAG_STREAM_DESTROY:
         rmm__clocks_stream_ends(clocks, event->stream);
         break;
     case RMM_DIAG_DEVICE_SYNC:
-        rmm__clocks_sync_all(clocks);
+        rmm__clocks_sync_device(clocks, event->device);
         break;
     case RMM_DIAG_ORDER_LOST:
         clocks->is_lost = true;
@@ -131,6 +132,9 @@ bool rmm__order_begin(
 
     if (event->capturing != 0 || rmm__clocks_captures(order->clocks, place)) {
         return false;
+    }
+    if (event->kind == RMM_DIAG_LAUNCH) { /* on no other device's stream */
+        rmm__clocks_runs_on(order->clocks, place, event->device);
     }
     use_out->place = (uint16_t)place;
     use_out->time = rmm__clocks_advance(order->clocks, place);

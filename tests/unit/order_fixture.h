@@ -6,6 +6,8 @@
 #ifndef RMM_TESTS_UNIT_ORDER_FIXTURE_H
 #define RMM_TESTS_UNIT_ORDER_FIXTURE_H
 
+#include <string.h>
+
 #include "diag/order.h"
 
 #define ORDER_BASE 0x7f0000000000ull
@@ -16,11 +18,13 @@ static rmm_order_t order;
 static rmm_order_conflict_t conflict;
 static uint64_t
     captured_streams; /* bit N: the calls of stream N say that they are captured */
+static int32_t devices[64]; /* of streams, as their calls tell it */
 
 static inline int open_order(void **state)
 {
     (void)state;
     captured_streams = 0;
+    memset(devices, 0, sizeof(devices));
     assert_true(rmm__order_init(&order, ORDER_ROWS));
     return 0;
 }
@@ -43,6 +47,11 @@ static inline uint32_t is_captured(uint32_t on)
     return on < 64 ? captured_streams >> on & 1 : 0;
 }
 
+static inline int32_t device_of(uint32_t on)
+{
+    return on < 64 ? devices[on] : 0;
+}
+
 static inline rmm_diag_block_v1_t block(uint32_t index, uint32_t on)
 {
     return (rmm_diag_block_v1_t){
@@ -58,6 +67,7 @@ static inline void tell(uint32_t kind, uint32_t on, uint64_t word)
     rmm_diag_event_v1_t event = {
         .struct_size = sizeof(event),
         .kind = kind,
+        .device = device_of(on),
         .stream = stream(on),
         .words = &word,
         .word_count = 1,
@@ -69,6 +79,15 @@ static inline void tell(uint32_t kind, uint32_t on, uint64_t word)
 static inline void make(uint32_t number, bool is_non_blocking)
 {
     tell(RMM_DIAG_STREAM_CREATE, number, is_non_blocking ? 1 : 0);
+}
+
+/* The host waits for this device. */
+static inline void synchronize(int32_t device)
+{
+    const rmm_diag_event_v1_t event = {
+        .struct_size = sizeof(event), .kind = RMM_DIAG_DEVICE_SYNC, .device = device};
+
+    rmm__order_event(&order, &event);
 }
 
 static inline void allocate(uint32_t index, uint32_t on)
@@ -104,6 +123,7 @@ static inline bool is_bad_use(uint32_t index, uint32_t on, const use_t *how)
     rmm_diag_event_v1_t event = {
         .struct_size = sizeof(event),
         .kind = how->call,
+        .device = device_of(on),
         .stream = stream(on),
         .capturing = is_captured(on)};
     uint64_t address = ORDER_BASE + index * (uint64_t)ORDER_BLOCK_BYTES;

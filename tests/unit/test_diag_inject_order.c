@@ -386,6 +386,69 @@ CASE(a_stream_that_is_destroyed_leaves_its_handle)
     expect_ordered(false);
 }
 
+/* As call(), with the context of this device as the current one. */
+static void call_on(uint32_t device, CUpti_CallbackId id, const void *params)
+{
+    CUresult result = CUDA_SUCCESS;
+    CUpti_CallbackData data = call_data(params, NULL, &result);
+
+    data.context = (CUcontext)(uintptr_t)device;
+    data.contextUid = device + 100;
+    lib.call(CUPTI_CB_DOMAIN_DRIVER_API, id, &data);
+}
+
+enum { HERE = 3, ELSEWHERE = 4 }; /* call() is made on device 3 */
+
+CASE(a_wait_for_another_device_orders_nothing)
+{
+    const CUpti_CallbackId wait = CUPTI_DRIVER_TRACE_CBID_cuCtxSynchronize;
+
+    start_order();
+    call_on(ELSEWHERE, wait, NULL);
+    expect_ordered(false);
+    allocate_on_a();
+    call_on(HERE, wait, NULL);
+    expect_ordered(true);
+}
+
+#if CUDA_VERSION >= 13000
+CASE(a_wait_for_a_context_is_one_for_its_device)
+{
+    const CUpti_CallbackId wait = CUPTI_DRIVER_TRACE_CBID_cuCtxSynchronize_v2;
+    const cuCtxSynchronize_v2_params here = {(CUcontext)(uintptr_t)HERE};
+    const cuCtxSynchronize_v2_params elsewhere = {(CUcontext)(uintptr_t)ELSEWHERE};
+    const cuCtxSynchronize_v2_params current = {NULL};
+
+    start_order();
+    call_on(HERE, wait, &elsewhere);
+    expect_ordered(false);
+    allocate_on_a();
+    call_on(ELSEWHERE, wait, &current);
+    expect_ordered(false);
+    call_on(ELSEWHERE, wait, &here);
+    expect_ordered(true);
+    allocate_on_a();
+    call_on(HERE, wait, &current);
+    expect_ordered(true);
+}
+#endif
+
+/* CUDA does not say which devices these wait for. */
+CASE(a_free_while_another_device_is_current_counts_as_a_wait)
+{
+    static const CUpti_CallbackId waits[] = {
+        CUPTI_DRIVER_TRACE_CBID_cuMemFree_v2, CUPTI_DRIVER_TRACE_CBID_cuMemFreeHost,
+        CUPTI_DRIVER_TRACE_CBID_cuMemcpyPeer};
+    uint64_t parameters[8] = {0};
+
+    start_order();
+    for (size_t i = 0; i < sizeof(waits) / sizeof(waits[0]); i++) {
+        allocate_on_a();
+        call_on(ELSEWHERE, waits[i], parameters);
+        expect_ordered(true);
+    }
+}
+
 CASE(asks_for_order_only_where_it_is_wanted)
 {
     start("usage,bounds");
@@ -433,6 +496,11 @@ int main(void)
         cmocka_unit_test(a_capture_that_another_thread_may_not_end_goes_on),
         cmocka_unit_test(a_threads_default_stream_is_a_stream_of_its_own),
         cmocka_unit_test(a_stream_that_is_destroyed_leaves_its_handle),
+        cmocka_unit_test(a_wait_for_another_device_orders_nothing),
+#if CUDA_VERSION >= 13000
+        cmocka_unit_test(a_wait_for_a_context_is_one_for_its_device),
+#endif
+        cmocka_unit_test(a_free_while_another_device_is_current_counts_as_a_wait),
         cmocka_unit_test(asks_for_order_only_where_it_is_wanted),
         cmocka_unit_test(switching_order_off_leaves_the_calls_that_others_need),
     };

@@ -18,6 +18,9 @@ enum {
     LEGACY,
     STREAMS = RMM_ORDER_USES, /* more users of a block are not remembered */
     EVENTS = 4,
+    DEVICES = 2,
+    UNKNOWN = RMM_CLOCKS_DEVICE_UNKNOWN,
+    SEVERAL = RMM_CLOCKS_DEVICE_SEVERAL,
     BLOCKS = 5,
     MIXED = BLOCKS - 1, /* block that is also copied and filled */
     STEPS = 240,        /* fewer than bits of a set: a step adds some operations */
@@ -49,6 +52,8 @@ static struct {
     set_t host;
     known_t ended; /* blocking streams; the default stream follows them */
     bool is_lost;
+    bool has_devices;
+    bool was_unsure; /* a stream that has ended */
     bool is_crowded; /* some of the streams share a place */
     bool forgets;    /* events lose their places */
     struct {
@@ -57,6 +62,7 @@ static struct {
         uint32_t capture; /* 0: none */
         bool is_origin;   /* of it */
         bool is_blocking;
+        int32_t device; /* as far as the calls have told it */
     } streams[STREAMS];
     struct {
         known_t at;
@@ -197,14 +203,33 @@ static void synchronize_stream(uint32_t on)
     host_follows(&known);
 }
 
-static void synchronize_all(void)
+static bool is_waited_for(uint32_t on, int32_t device)
 {
-    tell(RMM_DIAG_DEVICE_SYNC, 0, 0);
+    return device < 0 || model.streams[on].device < 0 ||
+           model.streams[on].device == device;
+}
+
+/* device: UNKNOWN: it may be any, and all. */
+static void synchronize_device(int32_t device)
+{
+    bool is_all = device < 0 || !model.has_devices || model.was_unsure;
+
+    synchronize(device);
     for (uint32_t i = 0; i < STREAMS; i++) {
-        model.streams[i].now.is_unsure = false;
+        is_all |= is_waited_for(i, device) && model.streams[i].now.is_unsure;
+        if (!model.has_devices || (device >= 0 && model.streams[i].device == device)) {
+            model.streams[i].now.is_unsure = false;
+        }
     }
-    host_knows_all();
-    model.ended.is_unsure = false;
+    if (is_all) {
+        host_knows_all();
+    }
+    for (uint32_t i = 0; i < STREAMS; i++) {
+        if (!is_all && is_waited_for(i, device)) {
+            add_all(&model.host, &model.streams[i].now.before);
+        }
+    }
+    model.ended.is_unsure &= model.has_devices;
 }
 
 static void set_capture(uint32_t on, uint32_t capture)
@@ -216,12 +241,36 @@ static void set_capture(uint32_t on, uint32_t capture)
     }
 }
 
+static int32_t any_device(void)
+{
+    return model.has_devices ? (int32_t)any(DEVICES) : 0;
+}
+
+/* A stream is made on a device, which only its launches may tell. The engine keeps what its handle
+ * stood for before; where not all is found, the model does not. */
+static void make_on(uint32_t on, int32_t device, bool is_blocking)
+{
+    bool is_exact = !model.is_crowded && !model.forgets;
+    int32_t told = any(4) == 0 ? UNKNOWN : device;
+    int32_t before = model.streams[on].device;
+    bool is_over = has(&model.host, model.streams[on].last);
+
+    devices[on] = told;
+    make(on, !is_blocking);
+    devices[on] = device;
+    model.streams[on].device = is_exact ? told : device;
+    if (is_exact && !is_over && (told < 0 || before != told)) {
+        model.streams[on].device = SEVERAL;
+    }
+}
+
 /* It waits for what the default stream waits for. */
 static void begin_stream(uint32_t on)
 {
     bool is_blocking = any(2) == 0;
 
     if (model.streams[on].now.is_unsure) {
+        model.was_unsure = true;
         renew_unsure();
     }
     model.streams[on].is_blocking = is_blocking;
@@ -229,7 +278,7 @@ static void begin_stream(uint32_t on)
     /* in a crowd it may be that only when it first does something */
     model.streams[on].now.is_unsure =
         is_blocking && !model.is_crowded && model.streams[LEGACY].now.is_unsure;
-    make(on, !is_blocking);
+    make_on(on, any_device(), is_blocking);
 }
 
 /* Its handle is another stream's. That counts as behind the work of the first, which is not all
@@ -463,6 +512,9 @@ static bool use(uint32_t index, uint32_t on)
         is_bad = is_judged(on) &&
                  (!has(&model.streams[on].now.before, model.blocks[index].allocated) ||
                   is_beside_earlier(index, on, how));
+        if (how == &kernel && model.streams[on].device == UNKNOWN) {
+            model.streams[on].device = devices[on];
+        }
         add(&model.blocks[index].uses, operation);
         model.blocks[index].past[model.blocks[index].past_count++] =
             (past_use_t){operation, how};
@@ -509,7 +561,11 @@ static bool draw_rare_call(uint32_t on)
 {
     switch (any(160)) {
     case 0:
-        synchronize_all(); /* amid captures, too: a cudaFree waits for the device */
+        synchronize_device(UNKNOWN); /* amid captures, too: a cudaFree */
+        return true;
+    case 16:
+    case 17:
+        synchronize_device(any_device());
         return true;
     case 1:
     case 2:
@@ -554,6 +610,11 @@ static uint32_t draw_program(uint64_t seed, bool is_crowded, bool forgets)
     model.is_crowded = is_crowded;
     model.forgets = forgets;
     model.streams[LEGACY].is_blocking = true;
+    model.streams[LEGACY].device = SEVERAL;
+    model.has_devices = any(2) == 0;
+    for (int32_t i = 0; i < (model.has_devices ? DEVICES : 1); i++) {
+        synchronize(i); /* that is how the engine learns of it */
+    }
     if (is_crowded) {
         uint32_t others = RMM_CLOCKS_SHARED - STREAMS + any(3);
 

@@ -108,7 +108,7 @@ static const order_call_t calls[] = {
     ON_EVENT(cuEventElapsedTime, RMM_DIAG_EVENT_SYNC, hEnd),
     ON_EVENT(cuEventDestroy, RMM_DIAG_EVENT_DESTROY, hEvent),
     ON_EVENT(cuEventDestroy_v2, RMM_DIAG_EVENT_DESTROY, hEvent),
-    /* they wait for the device */
+    /* they wait for one device or more; cupti_source.c knows which */
     OF_ALL(cuCtxSynchronize, RMM_DIAG_DEVICE_SYNC),
     OF_ALL(cuMemFree_v2, RMM_DIAG_DEVICE_SYNC),
     OF_ALL(cuMemFreeHost, RMM_DIAG_DEVICE_SYNC),
@@ -227,8 +227,8 @@ static bool is_work(const order_call_t *call)
 }
 
 static void tell(
-    const order_call_t *call, bool is_twin, const void *params, rmm_diag_event_fn visit,
-    void *context)
+    const order_call_t *call, bool is_twin, const void *params, int32_t device,
+    rmm_diag_event_fn visit, void *context)
 {
     uint32_t flag = call->flags_at == ABSENT ? 0 : flags_at(params, call->flags_at) & 1;
     uint64_t word = call->event_at == ABSENT ? flag : word_at(params, call->event_at);
@@ -238,6 +238,7 @@ static void tell(
         /* an event that a graph records, or waits for, each time it runs */
         .kind =
             call->event_at != ABSENT && flag != 0 ? RMM_DIAG_ORDER_LOST : call->kind,
+        .device = device,
         .stream = stream,
         .words = &word,
         .word_count = 1,
@@ -247,14 +248,14 @@ static void tell(
 }
 
 void cupti_order_each(
-    CUpti_CallbackId id, const CUpti_CallbackData *data, rmm_diag_event_fn visit,
-    void *context)
+    CUpti_CallbackId id, const CUpti_CallbackData *data, int32_t device,
+    rmm_diag_event_fn visit, void *context)
 {
     for (size_t i = 0; i < CALLS; i++) {
         bool is_twin = calls[i].twin == id && id != 0;
 
         if ((calls[i].id == id || is_twin) && is_to_be_told(&calls[i], data)) {
-            tell(&calls[i], is_twin, data->functionParams, visit, context);
+            tell(&calls[i], is_twin, data->functionParams, device, visit, context);
         }
     }
 }

@@ -24,10 +24,11 @@
 /* The i-th callback to be enabled; false behind the last. */
 bool cupti_order_call(size_t i, cupti_call_t *call_out);
 
-/* Gives `visit` the events that the callback tells of, if any. */
+/* Gives `visit` the events that the callback tells of, if any. device: that the call makes a stream
+ * of, or waits for; -1: unknown. */
 void cupti_order_each(
-    CUpti_CallbackId call, const CUpti_CallbackData *data, rmm_diag_event_fn visit,
-    void *context);
+    CUpti_CallbackId call, const CUpti_CallbackData *data, int32_t device,
+    rmm_diag_event_fn visit, void *context);
 
 /* The same of a launch that records events by itself: they are not known any more. */
 void cupti_order_launch(

@@ -285,6 +285,39 @@ static void on_order_event(void *context, const rmm_diag_event_v1_t *event)
     rmm__diag_engine_on_event(context, event);
 }
 
+#if CUDA_VERSION >= 13000
+static int32_t device_of_context(CUcontext context, const CUpti_CallbackData *data)
+{
+    uint32_t device = 0;
+
+    if (context == NULL || context == data->context) {
+        return device_of(data);
+    }
+    return source.api.device_of_context(context, &device) == CUPTI_SUCCESS
+               ? (int32_t)device
+               : -1;
+}
+#endif
+
+/* Of a new stream, or waited for. -1: unknown, as of a cudaFree, of which CUDA does not say which
+ * devices it waits for, and of the stream of a green context, which need not be current. */
+static int32_t device_of_order(CUpti_CallbackId call, const CUpti_CallbackData *data)
+{
+    switch (call) {
+    case CUPTI_DRIVER_TRACE_CBID_cuStreamCreate:
+    case CUPTI_DRIVER_TRACE_CBID_cuStreamCreateWithPriority:
+    case CUPTI_DRIVER_TRACE_CBID_cuCtxSynchronize:
+        return device_of(data);
+#if CUDA_VERSION >= 13000
+    case CUPTI_DRIVER_TRACE_CBID_cuCtxSynchronize_v2:
+        return device_of_context(
+            ((const cuCtxSynchronize_v2_params *)data->functionParams)->ctx, data);
+#endif
+    default:
+        return -1;
+    }
+}
+
 static void on_order(CUpti_CallbackId call, const CUpti_CallbackData *data)
 {
     if (!needs_order(modes_now())) {
@@ -296,7 +329,8 @@ static void on_order(CUpti_CallbackId call, const CUpti_CallbackData *data)
 
         cupti_order_launch(launch->config, on_order_event, source.engine);
     } else if (!is_launch(call)) {
-        cupti_order_each(call, data, on_order_event, source.engine);
+        cupti_order_each(
+            call, data, device_of_order(call, data), on_order_event, source.engine);
     }
 }
 

@@ -74,7 +74,8 @@ typedef enum rmm_diag_event_kind {
     RMM_DIAG_EVENT_RECORD = 4, /**< words[0] event handle */
     RMM_DIAG_EVENT_WAIT = 5,   /**< words[0] event handle */
     RMM_DIAG_STREAM_SYNC = 6,  /**< the host waited for it, or a query found it done */
-    RMM_DIAG_DEVICE_SYNC = 7,
+    RMM_DIAG_DEVICE_SYNC = 7,  /**< the host waited for `device`; -1: it may have waited
+                                      for all devices */
     RMM_DIAG_STREAM_DESTROY = 8, /**< before the call: the handle may be reused soon */
     RMM_DIAG_EVENT_SYNC = 9,     /**< words[0] event handle; also a successful query */
     RMM_DIAG_PREFETCH = 10,      /**< words[0] start of the range */
@@ -107,7 +108,7 @@ typedef enum rmm_diag_event_kind {
 typedef struct rmm_diag_event_v1 {
     size_t struct_size;
     uint32_t kind;         /**< rmm_diag_event_kind_t */
-    int32_t device;        /**< CUDA ordinal */
+    int32_t device;        /**< CUDA ordinal; -1: unknown */
     rmm_stream_t stream;   /**< as passed by the program */
     const void *function;  /**< launch: identifies the kernel, else NULL */
     const char *name;      /**< launch: kernel name; copy, set, prefetch: the function

@@ -379,7 +379,7 @@ int rmm__sim_mem_free(void *ptr)
     }
     if (error == RMM_DRIVER_OK && has_waited) {
         rmm__sim_tell(&(sim_observation_t){
-            .kind = RMM_DIAG_DEVICE_SYNC, .device = rmm__sim_thread.device});
+            .kind = RMM_DIAG_DEVICE_SYNC, .device = -1}); /* as librmm-inject */
     }
     return error;
 }

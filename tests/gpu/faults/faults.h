@@ -49,9 +49,10 @@ struct fault {
     size_t length;         /* and its bytes; 0: not looked at */
 
     gpu_wait_t wait; /* for plant(); where the GPU has it not, the fault is left out, */
-    gpu_call_t needs;   /* the same of a call that is not `call`, */
-    gpu_way_t way;      /* of a way to launch, */
-    bool needs_cuda_13; /* and of what gpu.h says that only CUDA 13 has */
+    gpu_call_t needs;    /* the same of a call that is not `call`, */
+    gpu_way_t way;       /* of a way to launch, */
+    bool needs_cuda_13;  /* of what gpu.h says that only CUDA 13 has, */
+    bool needs_two_gpus; /* and of a second GPU */
 };
 
 typedef struct fault_class {
@@ -59,8 +60,8 @@ typedef struct fault_class {
     size_t count;
 } fault_class_t;
 
-extern const fault_class_t faults_bounds, faults_driver, faults_freed, faults_graphs,
-    faults_launches, faults_order, faults_streams, faults_verdicts;
+extern const fault_class_t faults_bounds, faults_devices, faults_driver, faults_freed,
+    faults_graphs, faults_launches, faults_order, faults_streams, faults_verdicts;
 
 /* These end the process if they fail. */
 void *scene_take(const scene_t *scene, size_t bytes, rmm_stream_t stream);

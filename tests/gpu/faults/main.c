@@ -5,7 +5,7 @@
  *   faults --list                    a line for each: NAME MODES
  *   faults NAME faulty|correct       runs it under rmm-run; on stdout, as JSON, what must be found
  *
- * Exit 77 where there is no GPU.
+ * Exit 77 where there is no GPU, or only one for a fault that needs two.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,8 +18,9 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static const fault_class_t *const classes[] = {
-    &faults_bounds,   &faults_driver, &faults_freed,   &faults_graphs,
-    &faults_launches, &faults_order,  &faults_streams, &faults_verdicts,
+    &faults_bounds, &faults_devices, &faults_driver,
+    &faults_freed,  &faults_graphs,  &faults_launches,
+    &faults_order,  &faults_streams, &faults_verdicts,
 };
 
 static void must(rmm_status_t status, const char *what)
@@ -107,6 +108,13 @@ static void print_expected(const fault_t *fault, const void *culprit)
 
 /* --- the program -------------------------------------------------------------------------- */
 
+static bool has_two_gpus(void)
+{
+    int count = 0;
+
+    return rmm_device_count(&count) == RMM_OK && count > 1;
+}
+
 static bool can_run(const fault_t *fault)
 {
     return (fault->call == GPU_NO_CALL || gpu_call_name(fault->call) != NULL) &&
@@ -116,6 +124,15 @@ static bool can_run(const fault_t *fault)
            (!fault->needs_cuda_13 || gpu_is_cuda_13());
 }
 
+static void list(const fault_t *fault)
+{
+    if (fault->needs_two_gpus && !has_two_gpus()) {
+        fprintf(stderr, "%s: skipped, it needs two GPUs\n", fault->name);
+    } else if (can_run(fault)) {
+        printf("%s %s\n", fault->name, fault->modes);
+    }
+}
+
 /* NULL, or the fault of that name; without a name all are listed. */
 static const fault_t *find(const char *name)
 {
@@ -123,9 +140,9 @@ static const fault_t *find(const char *name)
         for (size_t j = 0; j < classes[i]->count; j++) {
             const fault_t *fault = &classes[i]->faults[j];
 
-            if (name == NULL && can_run(fault)) {
-                printf("%s %s\n", fault->name, fault->modes);
-            } else if (name != NULL && strcmp(fault->name, name) == 0) {
+            if (name == NULL) {
+                list(fault);
+            } else if (strcmp(fault->name, name) == 0) {
                 return fault;
             }
         }
@@ -164,8 +181,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: faults --list | NAME faulty|correct\n");
         return 2;
     }
-    if (!gpu_is_there()) {
-        fprintf(stderr, "no GPU here\n");
+    if (!gpu_is_there() || (fault->needs_two_gpus && !has_two_gpus())) {
+        fprintf(stderr, "no GPU here, or no second one\n");
         return EXIT_SKIP;
     }
     run(fault, strcmp(argv[2], "faulty") == 0);

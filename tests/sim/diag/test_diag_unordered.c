@@ -6,6 +6,7 @@
  */
 #include "sim/diag/diagnosed.h"
 
+#include <rmm/device.h>
 #include <rmm/device_buffer.h>
 #include <rmm/memory.h>
 #include <rmm/resource_spec.h>
@@ -320,6 +321,38 @@ static void use_every_resource(child_t *self, void *argument)
 CASE(finds_nothing_in_what_the_library_does_itself)
 {
     child_run(use_every_resource, NULL);
+}
+
+/* Work of one device is ordered by a wait for it, or for another whose streams wait for it. */
+static void wait_for_devices(child_t *self, void *argument)
+{
+    scene_t scenes[2];
+
+    for (int device = 0; device < 2; device++) {
+        CHECK(rmm_device_set(device) == RMM_OK);
+        open_scene(&scenes[device], device == 0 ? 0 : RMM_STREAM_NON_BLOCKING);
+    }
+    for (int i = 0; i < 100; i++) {
+        const scene_t *here = &scenes[i % 2], *there = &scenes[1 - i % 2];
+        void *block = NULL;
+
+        CHECK(rmm_device_set(i % 2) == RMM_OK);
+        block = take(here->pool, BYTES, here->a);
+        launch("first", block, here->a);
+        CHECK(rmm_sim_device_synchronize() == 0);
+        launch("second", block, here->b);
+        order_streams(here, here->b, there->a);
+        CHECK(rmm_device_set(1 - i % 2) == RMM_OK);
+        CHECK(rmm_sim_device_synchronize() == 0);
+        CHECK(rmm_device_set(i % 2) == RMM_OK);
+        drop(here, block, here->a);
+    }
+    expect_nothing();
+}
+
+CASE(finds_nothing_where_the_host_waits_for_devices)
+{
+    child_run(wait_for_devices, NULL);
 }
 
 static void use_cuda_memory(child_t *self, void *argument)
