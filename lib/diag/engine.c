@@ -43,17 +43,19 @@ void rmm__diag_forget_block_locked(rmm_diag_engine_t *engine, uint32_t index)
     rmm__live_map_erase(&engine->map, index);
 }
 
-/* Memory that is handed out was free: what still stands there was freed unseen, or is larger
- * and its owner hands out its parts. */
+/* Memory that is handed out was free: what still stands there was freed unseen, as with its
+ * context, or is larger and its owner hands out its parts. The driver hands out no parts. */
 static void
-forget_overlaps_locked(rmm_diag_engine_t *engine, uint64_t start, uint64_t end)
+forget_overlaps_locked(rmm_diag_engine_t *engine, const rmm_diag_block_v1_t *block)
 {
+    uint64_t start = block->address, end = block->address + block->bytes;
+    bool is_from_driver = (block->flags & RMM_DIAG_BLOCK_RETURNED) != 0;
     uint32_t index = rmm__live_map_overlap(&engine->map, start, end);
 
     while (index != RMM_LIVE_NONE) {
         const rmm_live_node_t *node = &engine->map.nodes[index];
 
-        if (node->start <= start && end <= node->end &&
+        if (!is_from_driver && node->start <= start && end <= node->end &&
             node->end - node->start > end - start) {
             rmm__bounds_divided(&engine->bounds, node->start, node->end);
         }
@@ -70,7 +72,7 @@ static uint32_t add_block_locked(
     uint32_t index = 0;
 
     RMM_ASSERT_LOCKED(&engine->lock);
-    forget_overlaps_locked(engine, block->address, end);
+    forget_overlaps_locked(engine, block);
     rmm__diag_freed_taken_locked(engine, block);
     index = rmm__live_map_insert(&engine->map, block->address, end);
     if (index == RMM_LIVE_NONE) {

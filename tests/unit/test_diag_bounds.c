@@ -188,6 +188,25 @@ TEST_CASE(checks_nothing_when_too_many_blocks_are_divided)
     diag_close(&diag);
 }
 
+/* A context that the program destroyed took its blocks with it, and no free of them was seen. */
+TEST_CASE(memory_of_the_driver_is_no_part_of_a_stale_block)
+{
+    diag_fixture_t diag = diag_open(256, 16, NULL);
+    rmm_diag_block_v1_t block = diag_block(BASE, 4096);
+
+    block.flags = RMM_DIAG_BLOCK_RETURNED;
+    for (uint64_t i = 0; i < RMM_BOUNDS_DIVIDED_MAX + 1; i++) {
+        block.address = BASE + i * 8192;
+        block.bytes = 4096;
+        rmm__diag_engine_on_alloc(diag.engine, &block);
+        block.bytes = 256;
+        rmm__diag_engine_on_alloc(diag.engine, &block);
+        fill(&diag, block.address, 512);
+    }
+    assert_int_equal(total(&diag), RMM_BOUNDS_DIVIDED_MAX + 1);
+    diag_close(&diag);
+}
+
 /* --- against a list that is searched from end to end --------------------------------------- */
 
 enum { BLOCKS = 64, STEPS = 20000, SPACE = 4096 };
