@@ -407,6 +407,11 @@ static uint32_t order_of(const rmm_resource_t *mr, const rmm_request_t *request)
            (request->sync ? RMM_DIAG_BLOCK_SYNC : 0);
 }
 
+static uint32_t access_of(const rmm_resource_t *mr)
+{
+    return (mr->properties & RMM_HOST_ACCESSIBLE) != 0 ? 0 : RMM_DIAG_BLOCK_GPU_ONLY;
+}
+
 /* The call as it is reported. Pinned memory has a device, and is the host's all the same. */
 static rmm_annotate_block_t
 reported(const rmm_resource_t *mr, const void *ptr, const rmm_request_t *request)
@@ -440,7 +445,7 @@ RMM_COLD static void note_alloc(
         block.end = facts->end;
         block.resource_type = mr->accounting.slot->type;
         block.resource_name = mr->accounting.slot->name;
-        block.flags |= facts->flags;
+        block.flags |= facts->flags | access_of(mr);
         rmm__diag_report_alloc(&block);
     }
 }

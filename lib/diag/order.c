@@ -286,7 +286,8 @@ void rmm__order_allocated(
     *block = (rmm_order_block_t){
         .start = given->address,
         .end = given->address + given->bytes,
-        .is_in_order = (given->flags & RMM_DIAG_BLOCK_IN_STREAM_ORDER) != 0};
+        .is_in_order = (given->flags & RMM_DIAG_BLOCK_IN_STREAM_ORDER) != 0,
+        .is_gpu_only = (given->flags & RMM_DIAG_BLOCK_GPU_ONLY) != 0};
     if (!block->is_in_order || (given->flags & RMM_DIAG_BLOCK_SYNC) != 0) {
         return;
     }

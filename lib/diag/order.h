@@ -51,6 +51,7 @@ typedef struct rmm_order_block {
     uint64_t allocated;  /* time; 0: anyone may use it */
     uint16_t place;      /* of the stream that it was allocated on */
     bool is_in_order;    /* it is used and freed in the order of streams */
+    bool is_gpu_only;    /* the host cannot access it */
     uint8_t next;        /* use to be forgotten if none is to be preferred */
     rmm_order_use_t uses[RMM_ORDER_USES];
 } rmm_order_block_t;

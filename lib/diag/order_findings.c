@@ -92,12 +92,20 @@ static void use_range(
     }
 }
 
-/* A copy to memory that is not known may be one to pageable memory, which the host waits for
- * although it is called asynchronous. */
+/* The host waits for a copy to pageable memory although it is called asynchronous, and the
+ * memory may be pageable if it is not known. It does not wait for a fill of memory that only the
+ * GPU can access. */
 static bool may_wait(const rmm_order_findings_t *self, const rmm_diag_event_v1_t *event)
 {
-    return event->kind == RMM_DIAG_COPY && event->word_count > 0 &&
-           rmm__live_map_find(self->uses->map, event->words[0]) == RMM_LIVE_NONE;
+    uint32_t to = event->word_count > 0
+                      ? rmm__live_map_find(self->uses->map, event->words[0])
+                      : RMM_LIVE_NONE;
+
+    if (event->kind == RMM_DIAG_COPY) {
+        return event->is_sync != 0 || (event->word_count > 0 && to == RMM_LIVE_NONE);
+    }
+    return event->is_sync != 0 &&
+           (to == RMM_LIVE_NONE || !self->order.blocks[to].is_gpu_only);
 }
 
 static void use_ranges(
@@ -108,7 +116,7 @@ static void use_ranges(
 
         use_range(self, &range, use);
     }
-    if (event->is_sync != 0 || may_wait(self, event)) {
+    if (may_wait(self, event)) {
         rmm__clocks_sync_stream(self->order.clocks, use->place);
     }
 }

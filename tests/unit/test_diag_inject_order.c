@@ -14,6 +14,8 @@ static void make_stream(CUstream stream)
     call(CUPTI_DRIVER_TRACE_CBID_cuStreamCreateWithPriority, &params, NULL);
 }
 
+static uint32_t access_flags; /* of the blocks that are allocated */
+
 static void allocate_on_a_at(uint64_t address)
 {
     rmm_diag_block_v1_t block = {
@@ -22,7 +24,7 @@ static void allocate_on_a_at(uint64_t address)
         .stream_id = 77,
         .resource_id = 1,
         .stream = (rmm_stream_t)STREAM(A),
-        .flags = RMM_DIAG_BLOCK_IN_STREAM_ORDER};
+        .flags = RMM_DIAG_BLOCK_IN_STREAM_ORDER | access_flags};
 
     hooks.on_alloc(hooks.context, &block);
 }
@@ -211,6 +213,29 @@ CASE(a_copy_that_is_not_asynchronous_orders_its_stream)
     call(CUPTI_DRIVER_TRACE_CBID_cuStreamCreate, &blocking, NULL);
     allocate_on_a();
     call(CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoH_v2, &copy, NULL);
+    expect_ordered(true);
+}
+
+/* cudaMemset() returns before memory of the GPU is filled, and B does not wait for the stream. */
+CASE(a_fill_of_what_only_the_gpu_can_access_is_not_waited_for)
+{
+    cuMemsetD8_v2_params fill = {BASE, 0, 4096};
+
+    for (int i = 0; i < 2; i++) {
+        access_flags = i == 0 ? RMM_DIAG_BLOCK_GPU_ONLY : 0;
+        if (i == 0) {
+            start_order();
+        }
+        allocate_on_a();
+        call(CUPTI_DRIVER_TRACE_CBID_cuCtxSynchronize, NULL, NULL);
+        call(CUPTI_DRIVER_TRACE_CBID_cuMemsetD8_v2, &fill, "cuMemsetD8_v2");
+        expect_ordered(i == 1);
+    }
+    access_flags = RMM_DIAG_BLOCK_GPU_ONLY;
+    allocate_on_a();
+    call(CUPTI_DRIVER_TRACE_CBID_cuMemsetD8_v2, &fill, "cuMemsetD8_v2");
+    call(CUPTI_DRIVER_TRACE_CBID_cuCtxSynchronize, NULL, NULL);
+    access_flags = 0;
     expect_ordered(true);
 }
 
@@ -483,6 +508,7 @@ int main(void)
         cmocka_unit_test(a_copy_to_pageable_memory_is_waited_for),
         cmocka_unit_test(a_wait_that_failed_orders_nothing),
         cmocka_unit_test(a_copy_that_is_not_asynchronous_orders_its_stream),
+        cmocka_unit_test(a_fill_of_what_only_the_gpu_can_access_is_not_waited_for),
         cmocka_unit_test(what_waits_for_the_unseen_is_not_judged),
         cmocka_unit_test(events_of_other_processes_end_all_judging),
         cmocka_unit_test(events_that_graphs_record_end_all_judging),

@@ -63,6 +63,9 @@ typedef struct rmm_diag_block_v1 {
 #define RMM_DIAG_BLOCK_CAPTURED 16u
 /** When the block is freed the driver has its memory, and hands it out again. */
 #define RMM_DIAG_BLOCK_RETURNED 32u
+/** Of an allocation: the host cannot access it. Such memory is being filled still when a call that
+ * fills it returns, also one that is not asynchronous by its name. */
+#define RMM_DIAG_BLOCK_GPU_ONLY 64u
 
 /** What the GPU was told to do. Append only. */
 typedef enum rmm_diag_event_kind {

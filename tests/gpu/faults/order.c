@@ -322,6 +322,23 @@ static void kernel_beside_fill(scene_t *scene, const fault_t *fault, bool is_fau
     drop_at_last(scene, block, scene->a);
 }
 
+/* cudaMemset() returns before the memory of the GPU is filled. */
+static void
+kernel_beside_sync_fill(scene_t *scene, const fault_t *fault, bool is_faulty)
+{
+    void *block = take(scene, scene->a);
+
+    (void)fault;
+    gpu_synchronize();
+    gpu_call(GPU_SET_SYNC, block, NULL, BYTES, RMM_STREAM_LEGACY);
+    if (!is_faulty) {
+        gpu_synchronize();
+    }
+    use(GPU_KERNEL_scale, block, scene->b);
+    gpu_synchronize();
+    drop(scene, block, scene->a);
+}
+
 static void copies_of_parts(scene_t *scene, const fault_t *fault, bool is_faulty)
 {
     char *block = take(scene, scene->a);
@@ -533,6 +550,15 @@ static const fault_t faults[] = {
      .access = "use",
      .kernel = "scale",
      .other_call = GPU_SET},
+    {.name = "kernel_beside_sync_fill",
+     .resource = POOL,
+     .plant = kernel_beside_sync_fill,
+     ORDER,
+     .kind = "use_unordered",
+     .access = "use",
+     .kernel = "scale",
+     .other_call = GPU_SET_SYNC,
+     .needs = GPU_SET_SYNC},
     {.name = "copies_of_parts",
      .resource = POOL,
      .plant = copies_of_parts,
