@@ -274,12 +274,13 @@ uint64_t rmm__diag_quarantine_bytes(void)
                : 0;
 }
 
-/* The modes of librmm-inject: without it the library is looked for at the first block. */
+/* The variables of librmm-inject: without it the library is looked for at the first block. */
 static bool may_want_guards(void)
 {
     const char *modes = getenv("RMM_DIAG");
 
-    return modes != NULL && strstr(modes, "guards") != NULL;
+    return modes != NULL &&
+           (strstr(modes, "guards") != NULL || rmm__diag_may_quarantine());
 }
 
 bool rmm__diag_wants_guards(void)

@@ -51,8 +51,8 @@ void rmm__diag_report_refusal(
 /* Look for the library now, so that a first block need not. No lock held. */
 void rmm__diag_look(void);
 
-/* Before a resource takes its first memory: whether its blocks should have guards. Looks for the
- * library. No lock held. */
+/* Before a resource takes its first memory: whether its blocks should have room for guards behind
+ * them. Looks for the library. No lock held. */
 bool rmm__diag_wants_guards(void);
 
 /* What a base resource asks the driver for, with room for a guard if the request has one. */

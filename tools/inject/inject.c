@@ -227,15 +227,23 @@ make_timeline(const rmm_diag_services_v1_t *services, rmm_diag_engine_desc_t *de
 }
 
 /* What is no number asks for nothing; rmm-run refuses it. */
-static void read_quarantine(void)
+static uint64_t read_quarantine(void)
 {
     const char *setting = getenv("RMM_DIAG_QUARANTINE");
+    uint64_t bytes = 0;
 
     if (setting == NULL ||
-        rmm__number_parse_bytes(setting, strlen(setting), &quarantine_setting) !=
-            RMM_NUMBER_OK) {
-        quarantine_setting = 0;
+        rmm__number_parse_bytes(setting, strlen(setting), &bytes) != RMM_NUMBER_OK) {
+        return 0;
     }
+    return bytes;
+}
+
+/* For guards. And for the search for freed blocks: without room between blocks a pointer to a
+ * freed one may be the end of the block before it, which is no error. */
+static size_t room_behind_blocks(uint32_t modes, uint64_t quarantine)
+{
+    return (modes & RMM_DIAG_MODE_GUARDS) != 0 || quarantine != 0 ? RMM_GUARD_BYTES : 0;
 }
 
 /* On the simulated GPU only the library takes memory. */
@@ -389,12 +397,14 @@ void rmm_diag_injected_v1(rmm_diag_attach_fn attach)
         .on_gone = on_gone,
         .quarantine_bytes = quarantine_bytes};
     rmm_diag_services_v1_t services = {.struct_size = sizeof(services)};
+    uint64_t quarantine = 0;
     uint32_t index = 0;
 
-    hooks.guard_bytes = (modes & RMM_DIAG_MODE_GUARDS) != 0 ? RMM_GUARD_BYTES : 0;
     if (!is_asked) {
         return;
     }
+    quarantine = read_quarantine();
+    hooks.guard_bytes = room_behind_blocks(modes, quarantine);
     /* relaxed: nothing is handed over by it */
     index = atomic_fetch_add_explicit(&copy_count, 1, memory_order_relaxed);
     if (index >= COPIES_MAX) {
@@ -411,7 +421,7 @@ void rmm_diag_injected_v1(rmm_diag_attach_fn attach)
     }
     atomic_store_explicit(
         &copies[0].block_bytes, services.block_bytes, memory_order_relaxed);
-    read_quarantine();
+    quarantine_setting = quarantine;
     if (pthread_atfork(NULL, NULL, stop_in_child) == 0) {
         start(&services, modes, is_known ? NULL : unknown);
     }

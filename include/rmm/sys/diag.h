@@ -140,8 +140,9 @@ typedef struct rmm_diag_hooks_v1 {
     void *context;
     void (*on_alloc)(void *context, const rmm_diag_block_v1_t *block);
     void (*on_free)(void *context, const rmm_diag_block_v1_t *block);
-    /** Minimum number of unused bytes behind each block of a GPU, for guards; 0 (as in an
-     * older diagnosis library): none. Resources that exist already are not changed. */
+    /** Minimum number of unused bytes behind each block of a GPU, for guards, or to tell the
+     * end of a block from the begin of the next; 0 (as in an older diagnosis library): none.
+     * Resources that exist already are not changed. */
     size_t guard_bytes;
     /** Freed memory that a resource had kept (RMM_DIAG_BLOCK_KEPT) may be used by others from
      * now on: the resource is about to return it to where it came from, or has passed it to a

@@ -160,6 +160,35 @@ static void more_than_is_to_be_kept_is_free_again(void **state)
     child_run(free_many, NULL);
 }
 
+static void do_nothing(const void *const *params)
+{
+    (void)params;
+}
+
+/* The block before it ends, with its padding, where this one began. */
+static void use_first_byte(child_t *self, void *argument)
+{
+    rmm_resource_t *pool = make_pool();
+    void *first = take(pool, 1024, RMM_STREAM_DEFAULT);
+    void *second = take(pool, 1024, RMM_STREAM_DEFAULT);
+    void *end = (char *)first + 1024;
+    const void *params[] = {&first, &end};
+    const size_t sizes[] = {sizeof(first), sizeof(end)};
+
+    CHECK(rmm_sim_launch("sum", do_nothing, RMM_STREAM_DEFAULT, params, sizes, 2) == 0);
+    drop(pool, second, 1024, RMM_STREAM_DEFAULT);
+    CHECK(rmm_sim_launch("sum", do_nothing, RMM_STREAM_DEFAULT, params, sizes, 2) == 0);
+    expect_findings(&runtime, 0);
+    params[1] = &second;
+    CHECK(rmm_sim_launch("sum", do_nothing, RMM_STREAM_DEFAULT, params, sizes, 2) == 0);
+    expect_findings(&runtime, 1);
+}
+
+static void a_freed_block_does_not_begin_where_one_ends(void **state)
+{
+    child_run(use_first_byte, NULL);
+}
+
 static void trim(child_t *self, void *argument)
 {
     rmm_resource_t *pool = make_pool();
@@ -270,6 +299,7 @@ int main(void)
         CASE(nothing_is_kept_where_bounds_are_not_looked_for, keep_nonsense),
         CASE(an_allocation_gets_what_is_kept_rather_than_to_fail, keep_all),
         CASE(more_than_is_to_be_kept_is_free_again, keep_little),
+        CASE(a_freed_block_does_not_begin_where_one_ends, keep_little),
         CASE(a_trim_gives_back_what_is_kept, keep_all),
         CASE(streams_and_pools_may_end_while_blocks_are_kept, keep_all),
         CASE(streams_and_pools_may_end_while_blocks_are_kept, keep_little),
