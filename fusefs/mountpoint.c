@@ -7,7 +7,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <pwd.h>
 #include <signal.h>
 #include <spawn.h>
@@ -22,8 +21,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#include "mounts.h"
 
 #define PID_BYTES 24
 #define LOOK_NS 20000000 /* between two looks at a live mount */
@@ -49,70 +46,16 @@ refuse(const reason_t *reason, const char *format, ...)
 
 /* --- the mount table ------------------------------------------------------------------ */
 
-/* "\040" is a space. */
-static void unescape(char *path)
-{
-    char *to = path;
-    for (const char *from = path; *from != '\0';) {
-        unsigned byte;
-        if (from[0] == '\\' && sscanf(from + 1, "%3o", &byte) == 1) {
-            *to++ = (char)byte;
-            from += 4;
-        } else {
-            *to++ = *from++;
-        }
-    }
-    *to = '\0';
-}
-
-/* A line of the table. */
-typedef struct mount_line {
-    uint64_t id;
-    char device[MOUNT_DEVICE_BYTES];
-    char *path, *type;
-} mount_line_t;
-
-/* 36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw */
-static bool parse_mount(char *line, mount_line_t *mount)
-{
-    char *rest = line;
-    char *path = NULL;
-    if (sscanf(line, "%" SCNu64 " %*u %23s", &mount->id, mount->device) != 2) {
-        return false;
-    }
-    for (int field = 0; field < 5; field++) {
-        path = strsep(&rest, " ");
-    }
-    char *dash = rest != NULL ? strstr(rest, " - ") : NULL;
-    if (path == NULL || dash == NULL) {
-        return false;
-    }
-    mount->type = dash + 3;
-    mount->type[strcspn(mount->type, " ")] = '\0';
-    mount->path = path;
-    unescape(path);
-    return true;
-}
-
-/* True: this is enough. */
-typedef bool (*mount_fn)(const mount_line_t *mount, void *arg);
-
 /* False: the table cannot be read. */
 static bool each_mount(mount_fn act, void *arg)
 {
     FILE *table = fopen("/proc/self/mountinfo", "re");
-    char *line = NULL;
-    size_t line_bytes = 0;
-    bool is_enough = false;
-    while (table != NULL && !is_enough && getline(&line, &line_bytes, table) > 0) {
-        mount_line_t mount;
-        is_enough = parse_mount(line, &mount) && act(&mount, arg);
+    if (table == NULL) {
+        return false;
     }
-    free(line);
-    if (table != NULL) {
-        (void)fclose(table);
-    }
-    return table != NULL;
+    mounts_each(table, act, arg);
+    (void)fclose(table);
+    return true;
 }
 
 /* A mount that was looked for. */

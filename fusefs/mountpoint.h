@@ -15,9 +15,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MOUNT_TYPE "fuse.rmmfs"
+#include "mounts.h"
 
-#define MOUNT_DEVICE_BYTES 24
+#define MOUNT_TYPE "fuse.rmmfs"
 
 typedef struct mountpoint {
     char path[PATH_MAX]; /* absolute, without links */

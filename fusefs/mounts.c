@@ -11,6 +11,59 @@
 #include <string.h>
 #include <unistd.h>
 
+/* "\040" is a space. */
+static void unescape(char *path)
+{
+    char *to = path;
+    for (const char *from = path; *from != '\0';) {
+        unsigned byte;
+        if (from[0] == '\\' && sscanf(from + 1, "%3o", &byte) == 1) {
+            *to++ = (char)byte;
+            from += 4;
+        } else {
+            *to++ = *from++;
+        }
+    }
+    *to = '\0';
+}
+
+/* 36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw. Spaces in paths are
+ * escaped, so " - " is the separator. */
+static bool parse_line(char *line, mount_line_t *mount)
+{
+    char *rest = line;
+    char *path = NULL;
+    if (sscanf(line, "%" SCNu64 " %*u %23s", &mount->id, mount->device) != 2) {
+        return false;
+    }
+    for (int field = 0; field < 5; field++) {
+        path = strsep(&rest, " ");
+    }
+    char *dash = rest != NULL ? strstr(rest, " - ") : NULL;
+    if (dash == NULL) {
+        return false;
+    }
+    char *type = dash + 3;
+    type[strcspn(type, " \n")] = '\0';
+    unescape(path);
+    mount->path = path;
+    mount->type = type;
+    return true;
+}
+
+void mounts_each(FILE *table, mount_fn act, void *arg)
+{
+    char *line = NULL;
+    size_t line_bytes = 0;
+    bool is_enough = false;
+    rewind(table);
+    while (!is_enough && getline(&line, &line_bytes, table) > 0) {
+        mount_line_t mount;
+        is_enough = parse_line(line, &mount) && act(&mount, arg);
+    }
+    free(line);
+}
+
 /* What the kernel serves from memory or a disk. */
 static const char *const local_types[] = {
     "tmpfs", "ramfs", "rootfs", "devtmpfs", "overlay", "ext2", "ext3",    "ext4",
@@ -29,22 +82,24 @@ static mount_kind_t kind_of(const char *type)
     return MOUNT_REMOTE;
 }
 
-static bool add(mounts_t *mounts, uint64_t id, const char *type)
+/* True, so that no more is read: no host memory. */
+static bool add(const mount_line_t *mount, void *arg)
 {
+    mounts_t *mounts = arg;
     if (mounts->count == mounts->capacity) {
         size_t capacity = mounts->capacity == 0 ? 64 : mounts->capacity * 2;
         mount_entry_t *grown = realloc(mounts->items, capacity * sizeof(mount_entry_t));
         if (grown == NULL) {
-            return false;
+            return true;
         }
         mounts->items = grown;
         mounts->capacity = capacity;
     }
     mount_entry_t *entry = &mounts->items[mounts->count++];
-    entry->id = id;
-    entry->kind = kind_of(type);
-    (void)snprintf(entry->type, sizeof(entry->type), "%s", type);
-    return true;
+    entry->id = mount->id;
+    entry->kind = kind_of(mount->type);
+    (void)snprintf(entry->type, sizeof(entry->type), "%s", mount->type);
+    return false;
 }
 
 static int by_id(const void *left, const void *right)
@@ -54,25 +109,10 @@ static int by_id(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
-/* 36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw. Spaces in paths are
- * escaped, so " - " is the separator. */
 static void read_table(mounts_t *mounts)
 {
-    char *line = NULL;
-    size_t line_bytes = 0;
-    bool good = true;
     mounts->count = 0;
-    rewind(mounts->table);
-    while (good && getline(&line, &line_bytes, mounts->table) > 0) {
-        uint64_t id;
-        char *type = strstr(line, " - ");
-        if (type != NULL && sscanf(line, "%" SCNu64, &id) == 1) {
-            type += 3;
-            type[strcspn(type, " \n")] = '\0';
-            good = add(mounts, id, type);
-        }
-    }
-    free(line);
+    mounts_each(mounts->table, add, mounts);
     if (mounts->count > 0) {
         qsort(mounts->items, mounts->count, sizeof(mount_entry_t), by_id);
     }

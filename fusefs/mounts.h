@@ -18,6 +18,20 @@
 #include <stdio.h>
 
 #define MOUNT_TYPE_BYTES 32
+#define MOUNT_DEVICE_BYTES 24
+
+/* A line of the mount table. */
+typedef struct mount_line {
+    uint64_t id;
+    char device[MOUNT_DEVICE_BYTES]; /* "0:45" */
+    const char *path, *type;
+} mount_line_t;
+
+/* True: this is enough. */
+typedef bool (*mount_fn)(const mount_line_t *mount, void *arg);
+
+/* Of an open /proc/self/mountinfo, from its first line on. */
+void mounts_each(FILE *table, mount_fn act, void *arg);
 
 typedef enum mount_kind {
     MOUNT_LOCAL,  /* answers without another machine or process */
