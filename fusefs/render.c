@@ -471,26 +471,3 @@ int render_end(render_rest_t *rest, text_t *text)
     text_trim(text);
     return text_error(text);
 }
-
-static int render_file_of_node(model_t *model, node_t node, text_t *text)
-{
-    snapshot_t *snapshot = snapshot_begin(model, &model->budget.memory);
-    while (snapshot != NULL && snapshot_continue(snapshot, model)) {
-    }
-    const render_means_t means = {&model->budget, render_open_blocks, model};
-    int error = snapshot == NULL || snapshot->failed
-                    ? -ENOMEM
-                    : render_snapshot(snapshot, &means, node, text);
-    snapshot_release(snapshot);
-    return error;
-}
-
-int render_file(model_t *model, node_t node, text_t *text)
-{
-    render_rest_t rest;
-    if (render_is_of_node(node)) {
-        return render_file_of_node(model, node, text);
-    }
-    int error = render_begin(model, node, text, &rest);
-    return error != 0 ? error : render_end(&rest, text);
-}

@@ -69,7 +69,4 @@ int render_snapshot(
 bool render_open_blocks(
     const render_means_t *means, uint32_t member_serial, rmm_blocks_file_t *file);
 
-/* Whatever file it is, with the lock held. */
-int render_file(model_t *model, node_t node, text_t *text);
-
 #endif /* RMM_FUSEFS_RENDER_H */

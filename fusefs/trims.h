@@ -25,7 +25,6 @@
 
 #define TRIM_WAIT_NS 100000000u
 #define TRIM_TARGETS_MAX 8u /* segments of one process */
-#define TRIM_ALL UINT64_MAX
 
 typedef struct trim_target {
     uint64_t serial; /* of the segment */
@@ -59,7 +58,7 @@ trim_t *trim_new(budget_t *budget, uid_t uid, int *error_out);
 void trim_free(trim_t *trim);
 
 /*
- * Ask the program to give back at most so many bytes, or TRIM_ALL, of a resource, or of all
+ * Ask the program to give back at most so many bytes (UINT64_MAX: all) of a resource, or of all
  * resources of a process on a device. 0, or a negative errno, and nothing is asked: -ENOENT
  * gone, -ESRCH the process has exited, -EBUSY, -EOPNOTSUPP it cannot receive requests.
  */

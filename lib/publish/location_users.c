@@ -90,18 +90,6 @@ void rmm__location_leave(rmm_location_user_t *user)
     rmm__mutex_unlock(&lock);
 }
 
-void rmm__location_share(rmm_location_user_t *user)
-{
-    rmm__mutex_lock(&lock);
-    if (rmm__location_mode(user) == RMM_LOCATION_OWNS) {
-        set_mode_locked(user, RMM_LOCATION_SHARES);
-    }
-    if (user->lock != NULL) { /* a second call writes nothing: others read by then */
-        user->lock = NULL;
-    }
-    rmm__mutex_unlock(&lock);
-}
-
 static void forget_in_child(void)
 {
     lock = (rmm_mutex_t)RMM_MUTEX_INITIALIZER;

@@ -21,7 +21,7 @@
  *    their padding; reserved bytes, refusals and the driver's free bytes are always atomic.
  *
  * Locking: one lock protects the lists and orders all changes of mode. Users' locks are taken
- * under it, so a thread that joins, leaves or shares must hold no lock of a resource.
+ * under it, so a thread that joins or leaves must hold no lock of a resource.
  *
  * Fork: the child's figures begin anew in private memory and the resources that it
  * inherits count no more, so it begins without users.
@@ -55,9 +55,6 @@ void rmm__location_join(rmm_location_user_t *user);
 /* The resource ends, its figures have left. Its lock must still exist. A user that is OUTSIDE: no
  * effect. */
 void rmm__location_leave(rmm_location_user_t *user);
-
-/* From now on the resource writes at the location without its lock. */
-void rmm__location_share(rmm_location_user_t *user);
 
 static inline uint32_t rmm__location_mode(const rmm_location_user_t *user)
 {

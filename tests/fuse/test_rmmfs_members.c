@@ -13,7 +13,7 @@
 
 #include "exits.h"
 #include "members.h"
-#include "render.h"
+#include "render_any.h"
 #include "shortage.h"
 
 #define MANY (3 * MEMBERS_AT_ONCE)

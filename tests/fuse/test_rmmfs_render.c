@@ -9,7 +9,7 @@
 
 #include "dirs.h"
 #include "harness/runtime.h"
-#include "render.h"
+#include "render_any.h"
 #include "render_node.h"
 #include "segment/segment_leaks_reader.h"
 #include "stream.h"

@@ -6,7 +6,7 @@
 
 #include <sys/stat.h>
 
-#include "render.h"
+#include "render_any.h"
 #include "tree.h"
 
 TEST_CASE(inode_numbers_carry_the_node_and_come_back)

@@ -14,11 +14,11 @@
 #include <stdint.h>
 
 #include "fuse/model_fixture.h"
+#include "fuse/render_any.h"
 #include "fuzz/exercise_segment.h"
 #include "fuzz/small_member.h"
 
 #include "control.h"
-#include "render.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

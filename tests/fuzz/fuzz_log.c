@@ -14,11 +14,11 @@
 #include <stdint.h>
 #include <sys/mman.h>
 
+#include "fuse/render_any.h"
 #include "fuzz/exercise_segment.h"
 #include "fuzz/small_member.h"
 #include "journal.h"
 #include "log.h"
-#include "render.h"
 #include "stream.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);

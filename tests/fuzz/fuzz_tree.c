@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "fuse/model_fixture.h"
-#include "render.h"
+#include "fuse/render_any.h"
 #include "stream.h"
 #include "tree.h"
 

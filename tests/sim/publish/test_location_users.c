@@ -140,20 +140,6 @@ TEST_CASE(owns_on_each_device_for_itself)
     rmm_resource_release(there);
 }
 
-TEST_CASE(shares_for_good_once_it_writes_without_its_lock)
-{
-    rmm_resource_t *pool = used_pool();
-    rmm_resource_t *other;
-
-    rmm__location_share(&pool->accounting.user);
-    assert_int_equal(mode_of(pool), RMM_LOCATION_SHARES);
-    other = used_pool();
-    rmm_resource_release(other);
-    assert_int_equal(mode_of(pool), RMM_LOCATION_SHARES);
-    use(pool);
-    rmm_resource_release(pool);
-}
-
 /* What was allocated for a callback was never counted: nor is it taken away at the end. */
 TEST_CASE(a_user_outside_takes_nothing_away)
 {
