@@ -10,8 +10,8 @@
  * Alignment: 256 at most; more is RMM_ERR_BAD_ALLOC.
  *
  * Figures: reserved_bytes are the bytes that the CUDA pool holds from the device. The
- * driver grows and shrinks the pool by itself. The resource queries it at every 64th
- * allocation at least, so the file in /rmm may lag by 64 allocations;
+ * driver grows and shrinks the pool by itself. The resource queries it about once in 64
+ * allocations of a thread, so the file in /rmm may lag by some 64 allocations of each thread;
  * rmm_resource_get_stats() always queries it.
  *
  * Trim: waits for the device, then returns the free memory to it. CUDA keeps memory until a

@@ -27,8 +27,8 @@
  *
  * An allocation that fails for lack of memory is logged as an error when the failure reaches
  * the program, but not if a resource or an adaptor above can still satisfy the request.
- * Other failures of allocations are logged at level info. At most ten failures a second are
- * logged.
+ * Other failures of allocations are logged at level info. At most ten failures of each kind are
+ * logged in a second.
  *
  * Logging never makes an allocation fail: if the sink cannot be written, messages are lost.
  *
