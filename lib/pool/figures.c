@@ -10,6 +10,8 @@
 
 #include <inttypes.h>
 
+#include "pool/streams.h"
+
 #define SEARCHED_MOST 64 /* streams and captures */
 
 /* Over some heaps: the largest block and its heap, or the sum of units. */
@@ -75,6 +77,7 @@ void rmm__engine_show_locked(engine_t *engine)
 {
     RMM_ASSERT_LOCKED(&engine->lock);
     RMM_ASSERT_HEAVY(rmm__blocks_check(engine->blocks) == NULL);
+    RMM_ASSERT_HEAVY(rmm__engine_open_adds_up_locked(engine));
     engine->changes++;
     rmm__engine_bound_open_locked(engine);
     rmm__engine_find_largest_locked(engine);

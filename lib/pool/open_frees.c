@@ -89,6 +89,17 @@ static bool is_batch(const engine_t *engine, const engine_stream_t *stream)
            stream->open_bytes > most_open(bound - others);
 }
 
+bool rmm__engine_open_adds_up_locked(const engine_t *engine)
+{
+    const engine_streams_t *streams = &engine->streams;
+    uint64_t open_bytes = 0;
+
+    for (uint32_t i = 0; i < streams->capacity; i++) {
+        open_bytes += streams->table[i] != NULL ? streams->table[i]->open_bytes : 0;
+    }
+    return open_bytes == streams->open_bytes;
+}
+
 /* Later frees carry the next stamp; an event will cover those before. */
 RMM_COLD static void
 close_locked(engine_t *engine, engine_stream_t *stream, engine_closing_t *closing_out)
