@@ -190,6 +190,28 @@ def test_memory_of_the_host_is_viewed_without_a_copy(resource):
     buffer.resize(100)
 
 
+def test_a_view_in_a_cycle_is_of_memory_until_its_end():
+    class Viewed(rmm.DeviceBuffer):
+        pass
+
+    class Reader:
+        def __init__(self, view, seen):
+            self.view, self.seen = view, seen
+
+        def __del__(self):
+            self.seen.append(bytes(self.view))
+
+    seen = []
+    counting = mr.StatisticsResourceAdaptor(mr.PinnedHostMemoryResource())
+    buffer = Viewed(size=6, mr=counting)
+    buffer.copy_from_host(b"abcdef")
+    buffer.reader = Reader(memoryview(buffer), seen)
+    del buffer
+    gc.collect()
+    assert seen == [b"abcdef"]
+    assert counting.allocation_counts.current_bytes == 0
+
+
 def test_memory_of_the_device_has_no_view():
     with pytest.raises(BufferError, match="host cannot access"):
         memoryview(rmm.DeviceBuffer(size=10))

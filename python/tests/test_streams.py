@@ -37,6 +37,16 @@ def test_a_new_stream_is_unlike_any_other():
     first.synchronize()
 
 
+def test_a_stream_is_initialised_once():
+    own = Stream()
+    for stream in (Stream(), Stream(Protocol(own.handle))):
+        handle = stream.handle
+        for arguments in ((), (own,)):
+            with pytest.raises(RuntimeError, match="already"):
+                stream.__init__(*arguments)
+        assert stream.handle == handle
+
+
 def test_the_default_streams():
     assert DEFAULT_STREAM == LEGACY_DEFAULT_STREAM != PER_THREAD_DEFAULT_STREAM
     assert DEFAULT_STREAM.is_default() and not PER_THREAD_DEFAULT_STREAM.is_default()

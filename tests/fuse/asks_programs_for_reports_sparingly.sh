@@ -122,3 +122,14 @@ tell two borrow 2 10 1
 start_daemon
 fetch_report two 2 "$(cd "$mnt" && printf '%s\n' "proc/$two/gpu0/mr"/*.pool/map | head -n 1)"
 stop_daemon
+
+# A program whose control page is gone cannot be asked.
+start_program mute env RMM_DRIVER=sim
+tell mute pool 0
+tell mute borrow 0 1000 1
+mute=${program_pid[mute]}
+rm "$run/$(control_of "$mute")"
+start_daemon
+! cat "$mnt/proc/$mute/gpu0/mr/"*.pool/map 2>"$work/why" || fail "a map without a request"
+grep -q "Operation not supported" "$work/why" || fail "without a control page: $(cat "$work/why")"
+stop_daemon

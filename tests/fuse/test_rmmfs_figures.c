@@ -231,6 +231,17 @@ TEST_CASE(a_process_without_a_control_page_counts_with_what_it_holds)
     end_fixture(fixture);
 }
 
+TEST_CASE(a_resource_of_an_ended_process_cannot_be_asked)
+{
+    fixture_t *fixture = open_fixture();
+    member_t *member = process(fixture, 1, 40, 500);
+    const node_t resource = {DIR_RESOURCE, FILE_SELF, (uint32_t)member->serial, 1};
+    assert_int_equal(reset(fixture, resource), 0);
+    member->state = MEMBER_EXITED;
+    assert_int_equal(reset(fixture, resource), -ESRCH);
+    end_fixture(fixture);
+}
+
 TEST_CASE(unknown_is_not_nothing)
 {
     assert_int_equal(figure_add(1, FIGURE_UNKNOWN), FIGURE_UNKNOWN);

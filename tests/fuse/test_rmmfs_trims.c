@@ -48,6 +48,40 @@ TEST_CASE(the_first_error_is_told)
     assert_int_equal(answer_to(true), -ESRCH);
 }
 
+/* The second segment of the process has no control page. */
+TEST_CASE(a_trim_that_cannot_ask_all_asks_none)
+{
+    fixture_t *fixture = open_fixture();
+    const member_t *first = fixture_process(fixture, 1);
+    member_t *second = fixture_process(fixture, 1);
+    node_t node = {DIR_PROCESS_DEVICE, FILE_TRIM, (uint32_t)first->process->serial, 0};
+    trim_t trim = {.target_count = 0};
+
+    assert_ptr_equal(first->process, second->process);
+    rmm_control_close(&second->control);
+    second->has_control = false;
+    assert_int_equal(trim_begin(&fixture->model, node, 0, &trim), -EOPNOTSUPP);
+    assert_int_equal(trim.target_count, 1);
+    assert_false(first->control.is_trimming);
+    end_fixture(fixture);
+}
+
+/* Names of files have the low 32 bits of a serial. */
+TEST_CASE(a_successor_does_not_answer)
+{
+    fixture_t *fixture = open_fixture();
+    trim_t trim = trim_of(fixture_process(fixture, 1), false, 1);
+    trims_t trims;
+
+    trim.targets[0].serial += UINT64_C(1) << 32;
+    trims_init(&trims);
+    trims_add(&trims, &trim);
+    assert_ptr_equal(trims_take_over(&trims, &fixture->model), &trim);
+    assert_int_equal(trim.error, -ESRCH);
+    trims_fini(&trims);
+    end_fixture(fixture);
+}
+
 TEST_CASE(a_trim_waits_until_its_deadline)
 {
     fixture_t *fixture = open_fixture();

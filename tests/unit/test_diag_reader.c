@@ -480,6 +480,10 @@ CASE(what_does_not_hold_together_is_refused)
     REFUSES(sample.header.verdicts_count = 100, -EPROTO);
     REFUSES(sample.header.verdicts_stride = 48, -EPROTO);
     REFUSES(sample.header.verdicts_stride = RMM_DIAG_VERDICT_BYTES_MIN, -EPROTO);
+    REFUSES(
+        (sample.header.version_minor = 10,
+         sample.header.verdicts_stride = RMM_DIAG_VERDICT_BYTES_MIN),
+        -EPROTO);
     REFUSES(sample.header.rows_stride = RMM_DIAG_ROW_BYTES_2, -EPROTO);
     REFUSES(sample.header.sites_count = 100, -EPROTO);
     REFUSES(sample.header.resources_count++, -EPROTO);

@@ -138,6 +138,47 @@ TEST_CASE(passes_on_what_frees_free)
     end_adaptor(chain.mr);
 }
 
+typedef struct late {
+    rmm_resource_t *mr;
+    void *block;
+    bool refused;
+} late_t;
+
+/* The request of a caller that has returned before the free is made. */
+static void free_late(mock_t *mock, void *argument)
+{
+    late_t *late = argument;
+    rmm_request_t request = mock->given;
+
+    request.refused = &late->refused;
+    rmm__resource_dealloc(late->mr, late->block, &request);
+    mock->refuses_frees = true;
+}
+
+TEST_CASE(a_refused_late_free_writes_nothing_to_its_caller)
+{
+    mock_t *mock = make_mock();
+    late_t late = {.refused = false};
+    void *first;
+
+    assert_ok(rmm_thread_safe_adaptor_create(&mock->base, NULL, &late.mr));
+    first = take(late.mr, 100, NULL);
+    late.block = take(late.mr, 100, NULL);
+    mock->freed = free_late;
+    mock->argument = &late;
+    give(late.mr, first, 100, NULL);
+    assert_int_equal(mock->deallocs, 2);
+    assert_false(late.refused);
+    assert_int_equal(stats_of(late.mr).current_count, 1);
+    assert_int_equal(stats_of(late.mr).invalid_free_count, 1);
+    mock->refuses_frees = false;
+    give(late.mr, late.block, 100, NULL);
+    assert_int_equal(stats_of(late.mr).current_count, 0);
+    rmm_resource_release(late.mr);
+    rmm_resource_release(&mock->base);
+    assert_int_equal(rmm_sim_allocated_bytes(0), 0);
+}
+
 /* --- coming back -------------------------------------------------------------------- */
 
 typedef struct returning {

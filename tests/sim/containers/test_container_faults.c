@@ -317,3 +317,19 @@ TEST_CASE(a_driver_out_of_memory_changes_nothing)
     rmm_resource_release(cuda);
     assert_int_equal(rmm_sim_allocated_bytes(0), 0);
 }
+
+/* Of plain host memory the current device decides, which is asked last. */
+TEST_CASE(a_device_that_cannot_be_told_keeps_no_reference)
+{
+    rmm_device_buffer_t buffer = RMM_DEVICE_BUFFER_INIT;
+    rmm_resource_t *host;
+    uint32_t before;
+
+    assert_ok(rmm_host_resource_create(&host));
+    before = atomic_load(&host->references);
+    assert_true(rmm_sim_fail("device_get:1"));
+    assert_int_equal(rmm_device_buffer_init(&buffer, BYTES, NULL, host), RMM_ERR_CUDA);
+    assert_true(rmm_sim_fail(NULL));
+    assert_int_equal(atomic_load(&host->references), before);
+    rmm_resource_release(host);
+}

@@ -73,6 +73,23 @@ CASE(grows_by_what_is_needed_where_the_device_has_no_more)
     rmm_resource_release(pool);
 }
 
+/* A growth for which the pool asks the device first. */
+CASE(a_large_growth_takes_all_that_the_device_has)
+{
+    rmm_resource_t *pool = make_virtual_pool(0, 0);
+    void *ptr, *rest;
+    uint64_t free_bytes, total;
+
+    assert_cuda(sim_driver()->memory_info(&free_bytes, &total));
+    assert_cuda(sim_driver()->mem_alloc(&rest, free_bytes - 128 * MIB));
+    ptr = take(pool, 128 * MIB, NULL);
+    assert_cuda(sim_driver()->memory_info(&free_bytes, &total));
+    assert_int_equal(free_bytes, 0);
+    give(pool, ptr, 128 * MIB, NULL);
+    assert_cuda(sim_driver()->mem_free(rest));
+    rmm_resource_release(pool);
+}
+
 /* 2.5 MiB are missing, for which the pool would need 4 MiB. */
 CASE(nothing_is_moved_when_the_growth_is_impossible)
 {

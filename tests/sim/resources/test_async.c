@@ -256,6 +256,29 @@ TEST_CASE(a_creation_that_fails_leaves_nothing_behind)
     }
 }
 
+/* Whether a failed creation has destroyed its pool: then the end of the next resource is the
+ * second call of mempool_destroy, which fails, and its pool is still there. */
+TEST_CASE(a_creation_that_fails_destroys_its_pool)
+{
+    static const char *const calls[] = {
+        "mempool_set_threshold", "mempool_alloc", "device_info", "mempool_figures"};
+
+    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+        rmm_driver_mempool_t pool;
+        rmm_resource_t *mr;
+        char plan[60];
+
+        snprintf(plan, sizeof(plan), "%s:1,mempool_destroy:2", calls[i]);
+        assert_true(rmm_sim_fail(plan));
+        assert_false(create_and_release());
+        mr = make_async();
+        pool = handle_of(mr);
+        rmm_resource_release(mr);
+        assert_cuda(sim_driver()->mempool_destroy(pool));
+        assert_nothing_is_left();
+    }
+}
+
 /* --- async: blocks ------------------------------------------------------------------ */
 
 TEST_CASE(tells_memory_from_other_failures)
