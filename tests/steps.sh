@@ -144,7 +144,7 @@ step_tsan() {
 
 # Planted faults and most scripts around the daemon find the same in an optimised build. What measures
 # time and memory is run: sanitizers need much more of both.
-same_optimised='^sim\.(planted_faults|timeline)$'
+same_optimised='^sim\.(planted_faults|timeline|top)$'
 optimised='^(abi|gpu|hip|sim|stress|unit)\.'
 optimised+='|^fuse\.(answers_whatever|bounds_the_texts|delays_nobody|goes_on_without|runs_as_a_service|serves|survives|the_demo|withstands)'
 
