@@ -32,13 +32,13 @@ def test_bytes_come_back_as_they_went(size):
 
 
 @pytest.mark.parametrize("of", [lambda: DEFAULT_STREAM, Stream], ids=["default", "other"])
-def test_a_copy_that_cannot_be_waited_for_does_not_come_later(of):
+def test_a_copy_that_cannot_be_waited_for_does_not_come_later(of, pool):
     stream = of()
     simulated = ctypes.CDLL(_core.__file__)  # finds what the module is linked with
     source = rmm.DeviceBuffer.to_device(b"#" * 4096, stream)
     host = bytearray(4096)
     failing = [
-        lambda: rmm.DeviceBuffer.to_device(bytes(host), stream),
+        lambda: rmm.DeviceBuffer.to_device(bytes(host), stream, pool),
         lambda: source.copy_to_host(host, stream),
         lambda: device_buffer.copy_ptr_to_host(source.ptr, host, stream),
     ]
@@ -50,6 +50,7 @@ def test_a_copy_that_cannot_be_waited_for_does_not_come_later(of):
         host[:] = bytes(4096)
         stream.synchronize()
         assert host == bytes(4096)
+        assert pool.stats().current_bytes == 0
 
 
 def test_a_buffer_keeps_its_size_address_and_resource(pool):

@@ -119,6 +119,24 @@ TEST_CASE(refuses_sizes_that_overflow)
     rmm_resource_release(cuda);
 }
 
+TEST_CASE(takes_the_largest_block_and_the_largest_chunk)
+{
+    const uint64_t largest[][2] = {
+        {ENGINE_BLOCK_BYTES, 1}, {4096, ENGINE_RUN_BYTES / 4096}};
+    rmm_resource_t *cuda = make_cuda();
+
+    for (size_t i = 0; i < sizeof(largest) / sizeof(largest[0]); i++) {
+        rmm_fixed_size_options_t options = RMM_FIXED_SIZE_OPTIONS_INIT;
+        rmm_resource_t *mr = NULL;
+
+        options.block_bytes = largest[i][0];
+        options.blocks_per_chunk = largest[i][1];
+        assert_int_equal(rmm_fixed_size_resource_create(cuda, &options, &mr), RMM_OK);
+        rmm_resource_release(mr);
+    }
+    rmm_resource_release(cuda);
+}
+
 TEST_CASE(takes_a_chunk_or_nothing)
 {
     rmm_resource_t *mr = make_fixed(KIB * MIB, 256); /* more than the device has */
