@@ -131,6 +131,7 @@ TEST_CASE(only_elements_of_the_array_are_prefetched)
     assert_ok(rmm_managed_resource_create(&managed));
     assert_ok(rmm_device_array_init(&array, 8, 100, NULL, managed));
     assert_ok(rmm_device_array_prefetch(&array, 2, 98, 0, NULL));
+    assert_ok(rmm_device_array_prefetch(&array, 100, 0, 0, NULL));
     assert_int_equal(
         rmm_device_array_prefetch(&array, 2, 99, 0, NULL), RMM_ERR_OUT_OF_RANGE);
     assert_int_equal(
