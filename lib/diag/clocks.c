@@ -200,10 +200,8 @@ void rmm__clocks_runs_on(rmm_clocks_t *clocks, uint32_t place, int32_t device)
     rmm_clock_stream_t *entry = &clocks->streams[place];
 
     see_device(clocks, device);
-    if (entry->device == RMM_CLOCKS_DEVICE_UNKNOWN) {
-        entry->device = device;
-    } else if (device >= 0 && entry->device != device) { /* its creation was not seen */
-        entry->device = RMM_CLOCKS_DEVICE_SEVERAL;
+    if (device >= 0 && entry->device >= 0 && entry->device != device) {
+        entry->device = RMM_CLOCKS_DEVICE_SEVERAL; /* another stream has its handle */
     }
 }
 

@@ -13,7 +13,7 @@
  *    lock, queue and join of the program.)
  *  - the legacy default streams of all devices are one stream, and so are those of a thread.
  *  - a wait for a device is also one for these, and for streams whose device is not known. A
- *    stream's creation or a launch tells it. An entry that is reused for a stream of another device
+ *    stream's creation tells it. An entry that is reused for a stream of another device
  *    belongs to all devices, unless the host has waited for the earlier stream.
  *  - a wait for a device with an unsure stream is one for all devices. So are all such waits once
  *    the entry of an unsure stream was reused.
@@ -111,7 +111,8 @@ void rmm__clocks_stream_begins(
     rmm_clocks_t *clocks, rmm_stream_t stream, bool is_blocking, int32_t device);
 void rmm__clocks_stream_ends(rmm_clocks_t *clocks, rmm_stream_t stream);
 
-/* A kernel was launched there; device: its number, or less than 0. */
+/* A kernel was launched there while this device was current; device: its number, or less than 0.
+ * That tells no stream's device: CUDA launches a CUkernel in the context of its stream. */
 void rmm__clocks_runs_on(rmm_clocks_t *clocks, uint32_t place, int32_t device);
 
 /* The time of the stream's next operation, which follows all that it has to follow. */

@@ -349,6 +349,14 @@ static void on_event(rmm_diag_engine_t *engine, const rmm_diag_event_v1_t *event
     rmm__diag_guards_queue(engine, &plan);
 }
 
+/* An older library does not tell large structs apart: all parameters together are small, or not. */
+static size_t stale_words_untold(const rmm_diag_event_v1_t *event)
+{
+    bool is_large = event->word_count > RMM_DIAG_SMALL_BUFFER_BYTES / sizeof(uint64_t);
+
+    return event->kind == RMM_DIAG_LAUNCH && is_large ? event->word_count : 0;
+}
+
 void rmm__diag_engine_on_event(void *context, const rmm_diag_event_v1_t *given)
 {
     rmm_diag_engine_t *engine = context;
@@ -362,6 +370,7 @@ void rmm__diag_engine_on_event(void *context, const rmm_diag_event_v1_t *given)
     if (given->struct_size < sizeof(*given)) { /* of an older library */
         whole = (rmm_diag_event_v1_t){.graph = 0};
         memcpy(&whole, given, given->struct_size);
+        whole.stale_words = stale_words_untold(&whole);
         event = &whole;
     }
     modes = rmm__modes_now(&engine->modes);

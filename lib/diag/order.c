@@ -133,7 +133,7 @@ bool rmm__order_begin(
     if (event->capturing != 0 || rmm__clocks_captures(order->clocks, place)) {
         return false;
     }
-    if (event->kind == RMM_DIAG_LAUNCH) { /* on no other device's stream */
+    if (event->kind == RMM_DIAG_LAUNCH) {
         rmm__clocks_runs_on(order->clocks, place, event->device);
     }
     use_out->place = (uint16_t)place;

@@ -470,7 +470,7 @@ WITH_ENGINE(a_block_that_finds_no_row_takes_its_memory_all_the_same)
 
 WITH_ENGINE(large_parameters_may_be_of_earlier_calls)
 {
-    const uint64_t words[] = {0, BASE, 0, BASE};
+    const uint64_t words[] = {0, BASE, 0, BASE}, many[33] = {BASE};
     rmm_diag_event_v1_t event = {
         .struct_size = sizeof(event),
         .kind = RMM_DIAG_LAUNCH,
@@ -493,6 +493,13 @@ WITH_ENGINE(large_parameters_may_be_of_earlier_calls)
     event.stale_words = 4;
     rmm__diag_engine_on_event(diag.engine, &event);
     assert_int_equal(total(), 2);
+    event.words = many;
+    event.word_count = 33;
+    rmm__diag_engine_on_event(diag.engine, &event);
+    assert_int_equal(total(), 2);
+    event.word_count = 32;
+    rmm__diag_engine_on_event(diag.engine, &event);
+    assert_int_equal(total(), 3);
 }
 
 WITH_ENGINE(the_mode_decides_and_can_be_switched)

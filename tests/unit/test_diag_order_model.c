@@ -246,7 +246,7 @@ static int32_t any_device(void)
     return model.has_devices ? (int32_t)any(DEVICES) : 0;
 }
 
-/* A stream is made on a device, which only its launches may tell. The engine keeps what its handle
+/* A stream is made on a device, which the call may not tell. The engine keeps what its handle
  * stood for before; where not all is found, the model does not. */
 static void make_on(uint32_t on, int32_t device, bool is_blocking)
 {
@@ -512,9 +512,6 @@ static bool use(uint32_t index, uint32_t on)
         is_bad = is_judged(on) &&
                  (!has(&model.streams[on].now.before, model.blocks[index].allocated) ||
                   is_beside_earlier(index, on, how));
-        if (how == &kernel && model.streams[on].device == UNKNOWN) {
-            model.streams[on].device = devices[on];
-        }
         add(&model.blocks[index].uses, operation);
         model.blocks[index].past[model.blocks[index].past_count++] =
             (past_use_t){operation, how};

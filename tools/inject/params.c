@@ -354,7 +354,7 @@ static bool gather_all(inject_words_t *words, const values_t *values)
         append(words, values->buffer, count);
     }
     words->stale_count =
-        count > INJECT_SMALL_BUFFER_BYTES / sizeof(uint64_t) ? count : 0;
+        count > RMM_DIAG_SMALL_BUFFER_BYTES / sizeof(uint64_t) ? count : 0;
     return true;
 }
 

@@ -27,9 +27,6 @@
 #define INJECT_PARAM_BYTES_MAX 65536u /* twice what CUDA 13 takes */
 #define INJECT_WORDS_INLINE 512u      /* 4 KiB: all but unusual kernels */
 
-/* Where the layout is not known, all parameters together are small, or not. */
-#define INJECT_SMALL_BUFFER_BYTES 256u
-
 /* As cuFuncGetParamInfo. */
 typedef int (*inject_query_fn)(
     const void *function, size_t index, size_t *offset_out, size_t *bytes_out);

@@ -107,6 +107,8 @@ typedef enum rmm_diag_event_kind {
 /** A parameter of so many bytes is a large struct, which programs often fill only in part: the
  * rest has addresses of earlier calls. PyTorch's arrays of 16 sizes are as large. */
 #define RMM_DIAG_LARGE_STRUCT_BYTES 128u
+/** Where it is not known which bytes are one parameter, all of them are judged up to this. */
+#define RMM_DIAG_SMALL_BUFFER_BYTES 256u
 
 typedef struct rmm_diag_event_v1 {
     size_t struct_size;
