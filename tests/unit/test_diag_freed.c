@@ -69,6 +69,21 @@ TEST_CASE(forgets_the_block_freed_longest_ago_and_counts_it)
     rmm__freed_fini(&freed);
 }
 
+TEST_CASE(what_is_left_of_a_block_is_as_old_as_the_block)
+{
+    rmm_freed_t freed;
+
+    assert_true(rmm__freed_init(&freed, 3));
+    add(&freed, BASE, 256);
+    add(&freed, BASE + 512, 256);
+    rmm__freed_take(&freed, BASE + 128, BASE + 256);
+    add(&freed, BASE + 1024, 256);
+    add(&freed, BASE + 1536, 256); /* one too many */
+    assert_null(rmm__freed_find(&freed, BASE));
+    assert_non_null(rmm__freed_find(&freed, BASE + 512));
+    rmm__freed_fini(&freed);
+}
+
 TEST_CASE(a_hundred_thousand_frees_take_no_more_room)
 {
     rmm_freed_t freed;
