@@ -11,14 +11,17 @@
  * Then the waiting thread sleeps repeatedly, each time for as long as it has waited so far, but
  * for NAP_NS_MIN to NAP_NS_MAX. After 16 ms of waiting it sleeps for a 32nd of that time:
  * otherwise the polls of 1,000 threads would use all the time of two processors, and the thread
- * that holds the lock would get none. After each sleep it polls for LOOK_NS and takes the lock
- * as soon as it is free, so a thread that locks again and again cannot keep it for ever. No
- * unlock wakes a thread: most threads that were woken found the lock taken again. So no wake-up
- * can be lost, an unlock needs neither a fence nor a read of the lock, and no thread waits for a
- * waiting thread that does not run.
+ * that holds the lock would get none. After each sleep it polls for LOOK_NS. It too leaves the
+ * lock to a thread that locks it again and again, until it has waited for TURN_NS for each
+ * thread that sleeps, PATIENCE_NS_MAX at most; then it takes the lock as soon as it is free. So
+ * the protected data moves to another core about once in TURN_NS, however many threads wait, and
+ * no thread can keep the lock for ever. No unlock wakes a thread: most threads that were woken
+ * found the lock taken again. So no wake-up can be lost, an unlock needs neither a fence nor a
+ * read of the lock, and no thread waits for a waiting thread that does not run.
  *
- * The only state of the lock is whether it is held. So neither a forked child nor a signal
- * handler that interrupts a waiting thread and needs the same lock finds it half changed.
+ * Whether the lock is held is one word, and the number of sleeping threads only makes them wait
+ * longer. So neither a forked child, in which those threads do not exist, nor a signal handler
+ * that interrupts a waiting thread and needs the same lock finds it half changed.
  *
  * Figures, and what else was tried: docs/decisions/0024-no-unlock-wakes-a-thread.md.
  */
@@ -38,6 +41,8 @@
 #define MOST_PAUSES 4096
 #define IDLE_PAUSES 8
 #define LOOK_NS 2000u /* several times as long as the lock is usually held */
+#define TURN_NS 500000u
+#define PATIENCE_NS_MAX 10000000u
 #define NAP_NS_MIN 20000u
 #define NAP_NS_MAX 500000u
 #define LONG_NAP_NS_MAX 10000000u
@@ -100,13 +105,23 @@ static bool take_if_idle(rmm_mutex_t *mutex)
     return rmm__mutex_trylock(mutex);
 }
 
+static bool has_had_patience(rmm_mutex_t *mutex, uint64_t waited_ns)
+{
+    uint64_t sleepers = atomic_load_explicit(&mutex->sleepers, memory_order_relaxed);
+    uint64_t patience_ns = sleepers * TURN_NS;
+
+    return waited_ns >= (patience_ns < PATIENCE_NS_MAX ? patience_ns : PATIENCE_NS_MAX);
+}
+
 /* Looks at least once. */
-static bool take_soon(rmm_mutex_t *mutex)
+static bool take_after_sleep(rmm_mutex_t *mutex, uint64_t waited_ns)
 {
     uint64_t begin_ns = rmm__clock_ns(CLOCK_MONOTONIC);
+    bool at_once = has_had_patience(mutex, waited_ns);
 
     do {
-        if (is_free(mutex) && rmm__mutex_trylock(mutex)) {
+        if (at_once ? is_free(mutex) && rmm__mutex_trylock(mutex)
+                    : take_if_idle(mutex)) {
             return true;
         }
         cpu_pause();
@@ -136,15 +151,25 @@ static bool take_by_spinning(rmm_mutex_t *mutex, uint64_t begin_ns)
     return false;
 }
 
+static void take_by_sleeping(rmm_mutex_t *mutex, uint64_t begin_ns)
+{
+    uint64_t waited_ns = rmm__clock_ns(CLOCK_MONOTONIC) - begin_ns;
+
+    atomic_fetch_add_explicit(&mutex->sleepers, 1, memory_order_relaxed);
+    while (!take_after_sleep(mutex, waited_ns)) {
+        nap(waited_ns);
+        waited_ns = rmm__clock_ns(CLOCK_MONOTONIC) - begin_ns;
+    }
+    atomic_fetch_sub_explicit(&mutex->sleepers, 1, memory_order_relaxed);
+}
+
 void rmm__mutex_wait(rmm_mutex_t *mutex)
 {
     uint64_t begin_ns = rmm__clock_ns(CLOCK_MONOTONIC);
     int error = errno;
 
     if (!take_by_spinning(mutex, begin_ns)) {
-        while (!take_soon(mutex)) {
-            nap(rmm__clock_ns(CLOCK_MONOTONIC) - begin_ns);
-        }
+        take_by_sleeping(mutex, begin_ns);
     }
     errno = error;
 }

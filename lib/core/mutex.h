@@ -24,7 +24,8 @@
 #include "core/assert.h"
 
 typedef struct rmm_mutex {
-    _Atomic(uint32_t) held; /* 0 or 1 */
+    _Atomic(uint32_t) held;     /* 0 or 1 */
+    _Atomic(uint32_t) sleepers; /* threads between two looks at a lock that is held */
 #ifndef NDEBUG
     _Atomic(pthread_t) owner; /* the thread that holds it; 0: none */
 #endif
@@ -32,12 +33,13 @@ typedef struct rmm_mutex {
 
 #define RMM_MUTEX_INITIALIZER                                                          \
     {                                                                                  \
-        .held = 0                                                                      \
+        .held = 0, .sleepers = 0                                                       \
     }
 
 static inline void rmm__mutex_init(rmm_mutex_t *mutex)
 {
     atomic_init(&mutex->held, 0);
+    atomic_init(&mutex->sleepers, 0);
 #ifndef NDEBUG
     atomic_init(&mutex->owner, 0);
 #endif

@@ -100,6 +100,7 @@ static void run_crew(shared_t *shared, int crew)
     for (int k = 0; k < WORDS; k++) {
         assert_int_equal(shared->words[k], before + shared->done);
     }
+    assert_int_equal(atomic_load(&shared->lock.sleepers), 0);
     assert_true(rmm__mutex_trylock(&shared->lock));
     rmm__mutex_unlock(&shared->lock);
 }
@@ -312,9 +313,11 @@ TEST_CASE(sleeps_while_the_holder_is_away)
         await_sleep(&visitors[i]);
     }
     assert_int_equal(visits, 0);
+    assert_int_equal(atomic_load(&lock.sleepers), CREW);
     rmm__mutex_unlock(&lock);
     join_visitors(visitors, CREW);
     assert_int_equal(visits, CREW);
+    assert_int_equal(atomic_load(&lock.sleepers), 0);
     rmm__mutex_fini(&lock);
 }
 
