@@ -192,9 +192,10 @@ static pthread_barrier_t barrier;
 
 static void *take_many(void *argument)
 {
+    const uint32_t *count = argument;
     rmm_stack_raw_t taken;
 
-    for (uint32_t i = 0; i < OF_EACH; i++) {
+    for (uint32_t i = 0; i < *count; i++) {
         take_by(i, LEVELS, &taken);
         assert_true(taken.count > LEVELS);
     }
@@ -218,8 +219,8 @@ static long resident_kib(void)
     return kib;
 }
 
-/* What their memory grows by while each knows its stacks. */
-static long grown_by_threads(uint32_t count)
+/* What their memory grows by while each knows so many stacks. */
+static long grown_by_threads(uint32_t count, uint32_t of_each)
 {
     static pthread_t threads[CREW];
     pthread_attr_t small;
@@ -229,7 +230,7 @@ static long grown_by_threads(uint32_t count)
     assert_int_equal(pthread_attr_setstacksize(&small, 256 << 10), 0);
     assert_int_equal(pthread_barrier_init(&barrier, NULL, count + 1), 0);
     for (uint32_t i = 0; i < count; i++) {
-        assert_int_equal(pthread_create(&threads[i], &small, take_many, NULL), 0);
+        assert_int_equal(pthread_create(&threads[i], &small, take_many, &of_each), 0);
     }
     (void)pthread_barrier_wait(&barrier);
     grown = resident_kib() - before;
@@ -245,13 +246,15 @@ static long grown_by_threads(uint32_t count)
 /* Each alone would have 650 KiB. A thread that comes after them has as much again. */
 TEST_CASE(the_memory_for_the_stacks_of_all_threads_is_bounded)
 {
-    long most = (long)CREW * 650 * 3 / 4;
+    long most = (long)CREW * 650 * 5 / 6;
 
 #ifdef __SANITIZE_THREAD__ /* whose own memory is among that */
     most *= 100;
 #else
-    assert_true(grown_by_threads(CREW) < most);
+    /* the address sanitizer uses its memory for each thread again, up to 50 MB */
+    (void)grown_by_threads(CREW, 1);
+    assert_true(grown_by_threads(CREW, OF_EACH) < most);
 #endif
-    assert_true(grown_by_threads(CREW) < most);
-    assert_true(grown_by_threads(1) > 600);
+    assert_true(grown_by_threads(CREW, OF_EACH) < most);
+    assert_true(grown_by_threads(1, OF_EACH) > 600);
 }
