@@ -25,7 +25,7 @@ void cgroup_parse(const char *text, char path[CGROUP_PATH_BYTES]);
 /* The 64 hex digits by which container runtimes name their groups; "" if there are none. */
 void cgroup_container(const char *path, char id[CGROUP_CONTAINER_BYTES]);
 
-/* "": it cannot be told. */
+/* "": it is unknown. */
 void cgroup_of(pid_t pid, char path[CGROUP_PATH_BYTES]);
 
 #endif /* RMM_FUSEFS_CGROUP_H */

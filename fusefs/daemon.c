@@ -199,7 +199,7 @@ static void hold_signals(void)
     fill_end_signals(&set);
     (void)sigaction(SIGUSR1, &wake, NULL);
     (void)signal(SIGPIPE, SIG_IGN);
-    (void)signal(SIGXFSZ, SIG_IGN); /* the write fails, and is told as others are */
+    (void)signal(SIGXFSZ, SIG_IGN); /* the write fails, and is reported like others */
     (void)pthread_sigmask(SIG_BLOCK, &set, NULL);
 }
 

@@ -92,7 +92,7 @@ static void watch_parent(dirs_t *dirs, int fd, const char *name)
                  ? -1
                  : inotify_add_watch(dirs->inotify_fd, link, NAMES_CHANGE);
     if (wd < 0) {
-        return; /* the next survey tells */
+        return; /* the next survey finds it */
     }
     for (size_t i = 0; i < dirs->parent_count; i++) {
         if (dirs->parents[i].wd == wd) {
@@ -302,7 +302,7 @@ static int open_below(dirs_t *dirs, int parent, const char *name, const char *pa
 
 /* --- the directories ------------------------------------------------------------------ */
 
-/* Takes fd over; -1 is ignored. owner ANY_OWNER: its owner answers for it. */
+/* Takes fd over; -1 is ignored. owner ANY_OWNER: files of any owner are trusted. */
 static void consider(dirs_t *dirs, int fd, const char *path, uid_t owner)
 {
     struct stat status;

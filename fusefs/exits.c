@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See exits.h. An epoll set holds the pidfds and inotify's descriptor; one query tells whether
+ * See exits.h. An epoll set holds the pidfds and inotify's descriptor; one query shows whether
  * any of them is readable.
  */
 #include "exits.h"

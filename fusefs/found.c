@@ -111,7 +111,7 @@ static void tell_risen(model_t *model, member_t *member, uint64_t total)
         told = figure_add(told, more);
     }
     note(model, member, 0, risen > told ? risen - told : 0);
-    /* Those that came after the total was read are told already. */
+    /* Those that came after the total was read are reported already. */
     found->total += risen > told ? risen : told;
 }
 

@@ -38,7 +38,7 @@ typedef struct holders holders_t;
 
 /* path: HOLDERS_PATH, but for tests; borrowed. NULL: no memory. */
 holders_t *holders_open(const char *path);
-/* Before the thread is started: read at once what has been asked for, for at most
+/* Before the thread is started: read at once what has been requested, for at most
  * HOLDERS_PATIENCE_NS. False: nothing has. */
 bool holders_read(holders_t *holders);
 /* The thread, which a fork would end, and which blocks the signals that the caller blocks.

@@ -10,7 +10,7 @@
 
 /*
  * Adds what the program has opened since the last time. Programs open locations as they go: one
- * pread tells whether there are new ones, a further one which. With the model's lock, alone. False:
+ * pread shows whether there are new ones, a further one which. With the model's lock, alone. False:
  * the file was cut.
  */
 bool locations_find(model_t *model, member_t *member);

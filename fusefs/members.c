@@ -31,7 +31,7 @@
 
 /* --- names ---------------------------------------------------------------------------- */
 
-/* "4711"; if the pid cannot be told: "1000.0123456789abcdef" is "seg-0123456789abcdef". */
+/* "4711"; if the pid is unknown: "1000.0123456789abcdef" is "seg-0123456789abcdef". */
 static void name_process(char *name, size_t bytes, const char *segment, pid_t pid)
 {
     const char *dot = strchr(segment, '.');
@@ -184,7 +184,7 @@ take_folded(model_t *model, member_t *member, entry_t *entry, const folded_t *fo
 
 /* --- ended and made small ------------------------------------------------------------- */
 
-/* What asked for resets is gone with the control page: they are done in the small file. */
+/* The control page, with its requests for resets, is gone: they are done in the small file. */
 static void take_small(member_t *member, rmm_segment_t *segment)
 {
     if (member->has_control) {

@@ -37,7 +37,7 @@ meeting_t members_meet(model_t *model, entry_t *entry);
  */
 void members_check_some(model_t *model);
 
-/* Fold those whose process has just ended. `again` is told of one whose lock is still
+/* Fold those whose process has just ended. `again` gets one whose lock is still
  * held: it must be met again, as another process. */
 typedef void (*members_again_fn)(void *arg, entry_t *entry);
 void members_take_exits(model_t *model, members_again_fn again, void *arg);

@@ -7,7 +7,7 @@
  * is refused where less than an eighth of the limit, at most MEMORY_RESERVE_BYTES, would be left:
  * that is for memory that is taken without asking.
  *
- * The daemon's own group and all above it count, since each may have a limit; what is left is
+ * The daemon's own group and all above it count, since each may have a limit; the rest is
  * the least of what they have left. A limit that is set later counts, too. The page cache of a
  * group, which the kernel gives up before it kills, counts as free.
  *

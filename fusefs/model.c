@@ -188,7 +188,7 @@ static void remove_process(model_t *model, process_t *process)
     free(process);
 }
 
-/* The background thread tells the kernel; if memory is short, the entry's timeout does. */
+/* The background thread notifies the kernel; if memory is short, the entry expires by itself. */
 static void note_vanished(model_t *model, uint64_t serial)
 {
     if (model->vanished_count == model->vanished_capacity) {

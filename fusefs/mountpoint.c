@@ -24,7 +24,7 @@
 
 #define PID_BYTES 24
 #define LOOK_NS 20000000 /* between two looks at a live mount */
-#define LOOKS_ALIVE 10   /* that a daemon answers which stays: 0.2 s */
+#define LOOKS_ALIVE 10   /* at which a daemon that stays must answer: 0.2 s */
 #define LOOKS_MAX 250    /* 5 s */
 
 extern char **environ;
@@ -319,7 +319,7 @@ static bool is_ours(const char *path)
     return topmost_type(path, type, sizeof(type)) && strcmp(type, MOUNT_TYPE) == 0;
 }
 
-/* True: it is gone, or dead. A daemon that stays is told from one that ends by several looks:
+/* True: it is gone, or dead. Several looks distinguish a daemon that stays from one that ends:
  * between the signal and its end it still answers. pid receives that of a daemon that stays. */
 static bool wait_for_end(const char *path, char pid[PID_BYTES])
 {
@@ -342,7 +342,7 @@ static bool refuse_live(const char *path, const char *pid, const reason_t *reaso
         path, pid[0] != '\0' ? pid : "unknown", path);
 }
 
-/* Clear what answers nothing, if it is ours. */
+/* Unmount a dead mount, if it is ours. */
 static bool clear_dead(const char *path, const reason_t *reason)
 {
     char type[64] = "";

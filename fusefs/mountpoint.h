@@ -2,10 +2,10 @@
 /*
  * Where to mount: choosing, checking, and clearing what a dead daemon left.
  *
- * After a daemon was killed its mount point answers ENOTCONN until it is unmounted, and a
+ * After a daemon was killed its mount point returns ENOTCONN until it is unmounted, and a
  * plain restart fails. So a dead mount is cleared, but only if it is ours (fuse.rmmfs in
- * /proc/self/mountinfo); a live one is left alone. One whose daemon has just been told to end
- * answers for a moment, so a start waits for that end.
+ * /proc/self/mountinfo); a live one is left alone. One whose daemon has just received SIGTERM
+ * works for another moment, so a start waits for that end.
  */
 #ifndef RMM_FUSEFS_MOUNTPOINT_H
 #define RMM_FUSEFS_MOUNTPOINT_H

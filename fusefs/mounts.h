@@ -2,10 +2,10 @@
 /*
  * Which file systems the daemon may touch. A user may mount a FUSE file system over any
  * folder of his own; if its server does not answer, a process that touches it waits for ever, root
- * too. The mount table tells the type without touching it, fstatfs does not. A mount that is not in
+ * too. The mount table has the type without touching it, fstatfs has not. A mount that is not in
  * the table may be anything, but for the one of the daemon's own root.
  *
- * Cost: reading the table, again only after a mount or an unmount; the kernel tells.
+ * Cost: reading the table, again only after a mount or an unmount, of which the kernel notifies.
  *
  * Threads: the caller holds the model lock alone.
  */
@@ -34,7 +34,7 @@ typedef bool (*mount_fn)(const mount_line_t *mount, void *arg);
 void mounts_each(FILE *table, mount_fn act, void *arg);
 
 typedef enum mount_kind {
-    MOUNT_LOCAL,  /* answers without another machine or process */
+    MOUNT_LOCAL,  /* needs no other machine or process */
     MOUNT_REMOTE, /* may be slow: only where the user chose it */
     MOUNT_SERVED  /* FUSE, or not in the table: by any process, perhaps a hostile one */
 } mount_kind_t;

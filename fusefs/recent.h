@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Texts that were rendered a moment ago, by the thread that asked for them.
+ * Texts that were rendered a moment ago, by the thread that requested them.
  *
  * The kernel queries the attributes of a text before it opens it, and most tools query them again
  * after the open. Rendered anew for each of these requests, the text would differ, and would
@@ -31,16 +31,16 @@ typedef struct recent recent_t;
 recent_t *recent_open(void);
 void recent_close(recent_t *recent);
 
-/* The size of what this thread opened or was told of; false: nothing lately. */
+/* The size of the text that this thread opened or whose size it got; false: nothing lately. */
 bool recent_bytes(recent_t *recent, uint64_t inode, pid_t thread, size_t *bytes_out);
 
-/* This thread was told the size of `text`, which is moved away and may be opened. */
+/* This thread got the size of `text`, which is moved away and may be opened. */
 void recent_keep(recent_t *recent, uint64_t inode, pid_t thread, text_t *text);
 
 /* This thread opened a text of this size. */
 void recent_note(recent_t *recent, uint64_t inode, pid_t thread, size_t bytes);
 
-/* Move the text that this thread was told of into `text`, which is empty. False: none. */
+/* Move the text whose size this thread got into `text`, which is empty. False: none. */
 bool recent_take(recent_t *recent, uint64_t inode, pid_t thread, text_t *text);
 
 /* Free texts that no process opened in time. */

@@ -268,7 +268,7 @@ static int render_trace(model_t *model, node_t node, text_t *text)
     }
 }
 
-/* An operator's request, else the program's own; of its first segment that tells. */
+/* An operator's request, else the program's own; of its first segment that has one. */
 static void render_process_log_level(const process_t *process, text_t *text)
 {
     uint32_t level, least;

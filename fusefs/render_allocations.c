@@ -179,7 +179,7 @@ static bool stands_on(const render_rest_t *rest, uint32_t upper, uint32_t lower)
     return false;
 }
 
-/* What tells of one address. */
+/* The sources that know one address. */
 typedef struct group {
     const allocation_t *items;
     size_t count;
@@ -210,7 +210,7 @@ static bool is_memory_of_a_pool(
     return false;
 }
 
-/* The block at this address, with all that is told of it; false: there is none. */
+/* The block at this address, with all that is known of it; false: there is none. */
 static bool
 join_group(const render_rest_t *rest, const group_t *group, allocation_t *out)
 {

@@ -24,7 +24,7 @@ typedef struct module {
     bool shown; /* by a frame */
 } module_t;
 
-/* What one side file tells, read whole before it is printed; bounded by the reader. */
+/* The contents of one side file, read whole before it is printed; bounded by the reader. */
 typedef struct list {
     rmm_leak_info_t *leaks;
     module_t *modules;

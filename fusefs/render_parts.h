@@ -45,7 +45,7 @@ void render_events(text_t *text, const figures_t *figures);
 void render_leaks_begin(const process_t *process, render_rest_t *rest);
 void render_leaks(render_rest_t *rest, text_t *text);
 
-/* The same for what a diagnosis library tells. */
+/* The same for what a diagnosis library reports. */
 void render_diag_begin(const process_t *process, render_rest_t *rest);
 void render_diag(render_rest_t *rest, text_t *text);
 /* Stacks in a table, and behind it a line for each file that a frame is in. */

@@ -19,7 +19,7 @@ typedef struct row {
     const snapshot_process_t *process; /* the first one */
     uint32_t process_count;
     uint64_t current_bytes, reserved_bytes, host_bytes, oom_count;
-    char cgroup[CGROUP_PATH_BYTES]; /* "": unknown, or not asked for */
+    char cgroup[CGROUP_PATH_BYTES]; /* "": unknown, or not wanted */
 } row_t;
 
 typedef struct table {

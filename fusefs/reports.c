@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reports that are asked for; see reports.h. What is under way is noted at the member that was
+ * Requests for reports; see reports.h. What is under way is noted at the member that was
  * asked (model.h), so that all waiters for a process look there.
  */
 #include "reports.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reports of blocks that programs are asked for, and the opens that wait for them. A program
+ * Requests for reports of a program's blocks, and the opens that wait for them. A program
  * makes a report at its next allocation (lib/segment/segment_blocks.h), so one that does not
  * allocate makes none: after REPORT_WAIT_NS the request is withdrawn.
  *
  * One report is of all pools of a process, and all who open one of the files that show it
- * wait for the same one. Within REPORT_FRESH_NS no other is asked for, whether the program
+ * wait for the same one. Within REPORT_FRESH_NS no other is requested, whether the program
  * made it or not: so reading all files of an idle program waits once, and no reader makes a
  * program work more often than once a second.
  *
@@ -53,7 +53,7 @@ typedef struct reports {
 void reports_init(reports_t *reports);
 void reports_fini(reports_t *reports);
 
-/* True: of a file that shows a report, which is to be asked for before the file is opened. */
+/* True: of a file that shows a report, which is to be requested before the file is opened. */
 bool reports_are_shown_in(node_t node);
 
 /*

@@ -51,7 +51,7 @@ typedef struct scan {
     uint32_t refused_count;
 } scan_t;
 
-/* model and dirs are borrowed. dirs_take_news() tells it of names. */
+/* model and dirs are borrowed. dirs_take_news() gives it new names. */
 void scan_init(scan_t *scan, model_t *model, dirs_t *dirs, long only_uid);
 /* Forget all names, before the budget that they are charged to ends. */
 void scan_fini(scan_t *scan);

@@ -5,7 +5,7 @@
  * The reader's check of one slot is five system calls, and most slots may be empty. So
  * the table is looked through in large pieces first, and only what looks alive is then
  * read through the reader, which decides. Where a resource was found last is tried first
- * when it is asked for again.
+ * when it is requested again.
  */
 #ifndef RMM_FUSEFS_SLOTS_H
 #define RMM_FUSEFS_SLOTS_H

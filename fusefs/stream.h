@@ -2,7 +2,7 @@
 /*
  * Files that are read like a pipe: log_pipe, events_pipe. Each open has a cursor of its
  * own. It begins with the oldest message that is still in the ring, and waits for more
- * at the end (waiters.h). A line "# lost ..." tells that the reader was too slow.
+ * at the end (waiters.h). A line "# lost ..." means that the reader was too slow.
  *
  * The stream of a process ends when the process has exited and the reader has read all
  * messages.

@@ -66,7 +66,7 @@ typedef enum dir_kind {
 #define IN(kind) (1u << DIR_##kind)
 #define IN_GPU (1u << DIR_KIND_COUNT) /* a device that is a GPU */
 #define IN_UNREADABLE                                                                  \
-    (1u << (DIR_KIND_COUNT + 1)) /* a process of which no more can be told */
+    (1u << (DIR_KIND_COUNT + 1)) /* a process that cannot be read any more */
 #define IN_BLOCKS                                                                      \
     (1u << (DIR_KIND_COUNT + 2)) /* a resource that reports its blocks, and lives */
 #define IN_EACH_LOCATION (IN(DEVICE) | IN(PROCESS_DEVICE))

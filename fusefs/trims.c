@@ -86,7 +86,7 @@ static int ask_resource(model_t *model, node_t node, uint64_t give, trim_t *trim
         kept_of(figures.reserved_bytes, give), trim);
 }
 
-/* Each segment of the process by itself: together they may give back more than asked for. */
+/* Each segment of the process by itself: together they may give back more than requested. */
 static int ask_process(model_t *model, node_t node, uint64_t give, trim_t *trim)
 {
     const process_t *process = model_process(model, node.serial);

@@ -4,7 +4,7 @@
  * enlarged, with its upstream address and alignment, so that a free needs only the size and a
  * wrong free is refused here. Upstream checks all other frees.
  *
- * Accounting: upstream sees another size than the user asked for, so this resource, not
+ * Accounting: upstream sees another size than the user requested, so this resource, not
  * upstream, enters and settles those requests at the location.
  *
  * Locking: `lock` protects `blocks`. A block leaves the map before upstream has it back,

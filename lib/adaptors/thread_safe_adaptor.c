@@ -104,7 +104,7 @@ static bool make_room(thread_safe_t *self)
     return resized != NULL;
 }
 
-/* The caller is not told if upstream refuses the free later. */
+/* The caller does not learn whether upstream refuses the free later. */
 RMM_COLD static void
 keep_free(thread_safe_t *self, void *ptr, const rmm_request_t *request)
 {

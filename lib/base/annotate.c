@@ -169,7 +169,7 @@ void rmm__annotate_chunk(int device, const void *ptr, size_t bytes, bool is_cuda
         return;
     }
     rmm__mutex_lock(&lock);
-    /* asked again: the process may have begun to exit, and the tool is not called any more */
+    /* checked again: the process may have begun to exit, and the tool is not called any more */
     if (rmm__annotate_is_on() && find_locked(&heaps, ptr, bytes) == NULL) {
         good = begin_heap_locked(ptr, bytes);
     }

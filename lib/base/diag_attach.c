@@ -6,7 +6,7 @@
  * complete. So this file looks for the library once, before it reports the first block, when
  * the driver is open and no lock is held.
  *
- * The same state tells that a tool takes annotations (annotate.c), with or without a
+ * The same state shows whether a tool takes annotations (annotate.c), with or without a
  * diagnosis library.
  *
  * Invariants:
@@ -115,7 +115,7 @@ rmm_status_t rmm_diag_attach_v1(
     if (table == NULL) {
         return status;
     }
-    /* relaxed: the winner alone writes, readers go by the state */
+    /* relaxed: the winner alone writes, readers check the state */
     if (atomic_exchange_explicit(&claimed, true, memory_order_relaxed)) {
         return rmm__error(
             RMM_ERR_UNSUPPORTED, "a diagnosis library is attached already");
@@ -167,7 +167,7 @@ static void look_for_injected(void)
         use_hooks();
         return;
     }
-    /* fails if someone attached by himself meanwhile */
+    /* fails if a library has attached itself since then */
     atomic_compare_exchange_strong_explicit(
         &rmm__diag_state, &unknown, RMM_DIAG_STATE_NONE, memory_order_relaxed,
         memory_order_relaxed);

@@ -26,14 +26,14 @@
 #include "base/annotate.h"
 
 enum {
-    RMM_DIAG_STATE_UNKNOWN = 0, /* nobody has looked for an injected library yet */
+    RMM_DIAG_STATE_UNKNOWN = 0, /* no thread has looked for an injected library yet */
     RMM_DIAG_STATE_NONE = 1,
     RMM_DIAG_STATE_ATTACHED = 2
 };
 
 extern _Atomic(uint32_t) rmm__diag_state;
 
-/* What the attached library wants behind each block; 0: nothing, or nobody is attached yet. */
+/* Bytes that the attached library wants behind each block; 0: none, or no library is attached. */
 extern _Atomic(size_t) rmm__diag_guard_bytes;
 
 /* Report blocks from now on even without a diagnosis library (for annotate.c). */
@@ -67,7 +67,7 @@ static inline size_t rmm__diag_guarded_bytes(size_t bytes, bool has_guard)
                : bytes;
 }
 
-/* Whether a new pool may be asked to keep what was freed last from use (RMM_DIAG_QUARANTINE is
+/* Whether a new pool may be made to keep the last freed blocks from use (RMM_DIAG_QUARANTINE is
  * set), and how many bytes of it now. No lock held. */
 bool rmm__diag_may_quarantine(void);
 uint64_t rmm__diag_quarantine_bytes(void);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Limits and trims of /rmm; see limits.h. An allocation comes here only if the daemon has asked
+ * Limits and trims of /rmm; see limits.h. An allocation comes here only if the daemon has requested
  * for something; otherwise it reads one word (resource_impl.h).
  *
  * A promise is the reservation of bytes that a thread is about to allocate.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Obeys what an operator asked for through /rmm: limits on what a resource hands out and on
+ * Obeys what an operator requested through /rmm: limits on what a resource hands out and on
  * what the process holds from a GPU, and trims.
  *
  * A limit is never exceeded, however many threads allocate: a thread reserves the bytes first,

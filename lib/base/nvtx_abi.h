@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define NVTX_ABI_VERSION 3
-#define NVTX_ABI_NO_HANDLE ((void *)(intptr_t)-1) /* what a tool that is off answers */
+#define NVTX_ABI_NO_HANDLE ((void *)(intptr_t)-1) /* what a tool that is off returns */
 
 /* --- the core: exported as InitializeInjectionNvtx2 --------------------------------------- */
 

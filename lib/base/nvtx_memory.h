@@ -21,7 +21,7 @@ bool rmm__nvtx_memory_is_asked_for(void);
  * that takes annotations of memory. Logs nothing, so that the caller may hold what it likes. */
 bool rmm__nvtx_memory_open(void);
 
-/* After it: one line on what came of it. */
+/* After it: logs one line on the result. */
 void rmm__nvtx_memory_log(void);
 
 /* NULL: the tool refuses. */

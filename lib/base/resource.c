@@ -698,7 +698,7 @@ void rmm_resource_release(rmm_resource_t *mr)
         return;
     }
     RMM_ASSERT(mr->magic == RMM_RESOURCE_MAGIC && "resource was released");
-    /* release: whoever used the resource is done; acquire: the last one sees all of it */
+    /* release: this thread's use of the resource is over; acquire: the last one sees all of it */
     if (atomic_fetch_sub_explicit(&mr->references, 1, memory_order_acq_rel) != 1) {
         return;
     }

@@ -48,8 +48,8 @@ typedef struct rmm_request {
     size_t align;
     rmm_stream_t stream;
     bool user;     /* counted at the location: a user holds this memory */
-    bool sync;     /* asked by rmm_resource_alloc_sync() or _dealloc_sync() */
-    bool *refused; /* set true by a refused free; NULL: nobody asks (an adaptor does) */
+    bool sync;     /* requested by rmm_resource_alloc_sync() or _dealloc_sync() */
+    bool *refused; /* set true by a refused free; NULL: only adaptors need it */
     struct rmm_block_facts
         *facts_out; /* an allocation: for a diagnosis; NULL: for none */
 } rmm_request_t;
@@ -145,7 +145,7 @@ typedef struct rmm_resource_desc {
 /*
  * Fill the base: name, accounting, one reference, the process's list. Opens the segment and the
  * location when first needed.
- * Returns RMM_OK, RMM_ERR_OUT_OF_HOST_MEMORY, or what the driver answers about the device.
+ * Returns RMM_OK, RMM_ERR_OUT_OF_HOST_MEMORY, or the driver's error about the device.
  */
 rmm_status_t rmm__resource_init(rmm_resource_t *mr, const rmm_resource_desc_t *desc);
 

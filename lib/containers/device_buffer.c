@@ -4,7 +4,7 @@
  *
  * Invariants:
  *  - data is NULL if and only if capacity_bytes is 0; size_bytes <= capacity_bytes.
- *  - memory was asked for with capacity_bytes and the alignment, so it goes back with
+ *  - memory was requested with capacity_bytes and the alignment, so it is freed with
  *    the same.
  *  - a buffer that has memory has a resource, on which it holds one reference.
  * Every change is prepared beside the buffer and put in place once nothing can fail.

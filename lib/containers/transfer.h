@@ -20,8 +20,8 @@ rmm__copy_async(void *dst, const void *src, size_t bytes, rmm_stream_t stream);
 rmm_status_t rmm__fill_async(void *dst, int value, size_t bytes, rmm_stream_t stream);
 
 /*
- * Wait until the stream is done with host memory of the caller. Also where it answers an
- * error nothing queued uses that memory any more.
+ * Wait until the stream is done with host memory of the caller. Even if it returns an
+ * error, no queued work uses that memory any more.
  */
 rmm_status_t rmm__wait_for_copies(rmm_stream_t stream);
 

@@ -15,8 +15,8 @@
 __attribute__((cold, format(printf, 2, 3))) rmm_status_t
 rmm__error(rmm_status_t status, const char *format, ...);
 
-/* Of a check of arguments. Names `function` only if it is public: a helper's name tells the
- * caller nothing. */
+/* Of a check of arguments. Names `function` only if it is public: the name of a helper means
+ * nothing to the caller. */
 __attribute__((cold)) rmm_status_t
 rmm__error_check(rmm_status_t status, const char *function, const char *sentence);
 

@@ -22,7 +22,7 @@ typedef struct rmm_pointer_map {
     rmm_pointer_map_entry_t *entries;
     size_t capacity; /* power of two, or 0 */
     size_t count;
-    size_t promised; /* room asked for by reserve and not yet used */
+    size_t promised; /* room requested by reserve and not yet used */
 } rmm_pointer_map_t;
 
 void rmm__pointer_map_fini(rmm_pointer_map_t *map);
@@ -55,7 +55,7 @@ const rmm_pointer_map_entry_t *rmm__pointer_map_take(
     rmm_pointer_map_t *map, const void *ptr, size_t bytes,
     rmm_pointer_map_entry_t *entry);
 
-/* Any one entry, for emptying a map: erase it, and ask again. *from begins at 0 and tells where
+/* Any one entry, for emptying a map: erase it, and call again. *from begins at 0 and is where
  * to go on, so all entries are found in one pass if none is inserted meanwhile. False if there
  * is none from there on. */
 bool rmm__pointer_map_any(

@@ -5,7 +5,7 @@
  *
  * The time of a stream is the number of its operations. A clock says up to which time of each
  * stream everything is known to have run before. All work begins with what the host knows: it
- * was told to begin after the host had waited for that.
+ * was queued after the host had waited for that.
  *
  * Where something is not known, more is taken as ordered than may be, never less:
  *  - one clock stands for all threads of the host, because the engine does not see how threads
@@ -13,7 +13,7 @@
  *    lock, queue and join of the program.)
  *  - the legacy default streams of all devices are one stream, and so are those of a thread.
  *  - a wait for a device is also one for these, and for streams whose device is not known. A
- *    stream's creation tells it. An entry that is reused for a stream of another device
+ *    stream's creation reports it. An entry that is reused for a stream of another device
  *    belongs to all devices, unless the host has waited for the earlier stream.
  *  - a wait for a device with an unsure stream is one for all devices. So are all such waits once
  *    the entry of an unsure stream was reused.
@@ -22,13 +22,13 @@
  *  - an entry is reused together with the clock of the stream that had it before. If all are taken
  *    when a stream is created, those of the default streams of ended threads become free.
  *  - the legacy default stream also waits for what a blocking stream had begun before it ended.
- *  - a stream that waits for an unknown event, or for what no event tells, is unsure: nothing is
+ *  - a stream that waits for an unknown event, or for unreported work, is unsure: nothing is
  *    known to be unordered before its work. So is what waits for such a stream. When the
  *    host waits for such a stream, the stream's earlier work is ordered and it is no longer unsure;
  *    the streams of the shared entry stay unsure, as other unsure streams do. A wait for a device
  *    does that for the streams that are known to run there, or for all if no other device is used.
  *  - an event that was dropped because the table was full is unknown. A stream that joins a
- *    capture by it is unsure, because the call tells that it was captured.
+ *    capture by it is unsure, because the call reports that it was captured.
  *  - the shared entry is in no capture: whether one of its streams captures, and which, is not
  *    known. It is unsure instead, and so is what waits for it, until the host waits for the device
  *    and no capture is under way (a cudaFree waits for the device amid captures, too). In a program
@@ -62,7 +62,7 @@ typedef struct rmm_clock {
 
 typedef struct rmm_clock_stream {
     rmm_clock_t clock;
-    uint64_t stream_id; /* as cudaStreamGetId where a block told it, else the handle */
+    uint64_t stream_id; /* as cudaStreamGetId where a block has it, else the handle */
     uint64_t host_version; /* of the host's clock when it was taken over */
     uint64_t ended;        /* the number of the end, 0: the stream lives */
     int32_t thread;        /* gettid() of its thread, if per-thread; else 0 */
@@ -112,7 +112,7 @@ void rmm__clocks_stream_begins(
 void rmm__clocks_stream_ends(rmm_clocks_t *clocks, rmm_stream_t stream);
 
 /* A kernel was launched there while this device was current; device: its number, or less than 0.
- * That tells no stream's device: CUDA launches a CUkernel in the context of its stream. */
+ * That does not show the stream's device: CUDA launches a CUkernel in the context of its stream. */
 void rmm__clocks_runs_on(rmm_clocks_t *clocks, uint32_t place, int32_t device);
 
 /* The time of the stream's next operation, which follows all that it has to follow. */
@@ -128,7 +128,7 @@ bool rmm__clocks_may_capture(const rmm_clocks_t *clocks, uint32_t place);
 void rmm__clocks_capture_begins(rmm_clocks_t *clocks, uint32_t place);
 void rmm__clocks_capture_ends(rmm_clocks_t *clocks, uint32_t place);
 
-/* captured: the call was recorded into a graph, also if no begin was told. */
+/* captured: the call was recorded into a graph, even if no begin was reported. */
 void rmm__clocks_record(
     rmm_clocks_t *clocks, uint32_t place, uint64_t event, bool captured);
 void rmm__clocks_wait(

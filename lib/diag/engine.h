@@ -34,7 +34,7 @@
 
 typedef struct rmm_diag_engine rmm_diag_engine_t;
 
-/* What is told of the memory that the driver hands out: by on_alloc(), or by on_gone(). */
+/* How memory that the driver hands out is reported: by on_alloc(), or by on_gone(). */
 typedef enum rmm_driver_memory {
     RMM_DRIVER_MEMORY_UNSEEN = 0, /* not all of it */
     RMM_DRIVER_MEMORY_SEEN = 1, /* all; the host may get the same addresses by itself */
@@ -80,7 +80,7 @@ bool rmm__diag_engine_has_mode(const rmm_diag_engine_t *engine, uint32_t mode);
 /* The program has reset this GPU: its memory is gone, and with it its blocks. */
 void rmm__diag_engine_reset(rmm_diag_engine_t *engine, int32_t device);
 
-/* Memory of the driver has come into use at an address that is not told: this once, or from now
+/* Memory of the driver has come into use at an address that is not reported: this once, or from now
  * on at any time. So no freed block that went back to the driver is known any more. */
 void rmm__diag_engine_driver_unseen(rmm_diag_engine_t *engine, bool from_now_on);
 

@@ -236,7 +236,7 @@ void rmm__diag_guards_launched_locked(
     }
 }
 
-/* --- the GPU's answers ------------------------------------------------------------------ */
+/* --- the GPU's results ------------------------------------------------------------------ */
 
 static void undo_fill_locked(rmm_diag_engine_t *engine, const rmm_guard_t *guard)
 {

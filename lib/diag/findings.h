@@ -25,8 +25,8 @@ typedef struct rmm_finding {
     uint32_t access; /* RMM_DIAG_READS and so on */
     rmm_diag_block_v1_t block;
     uint64_t address, bytes; /* the range that was passed */
-    const char *function;    /* that was called; NULL: unknown, or `user` tells */
-    uint32_t user;           /* RMM_DIAG_NO_USER: unknown, or `function` tells */
+    const char *function;    /* that was called; NULL: unknown, or `user` names it */
+    uint32_t user;           /* RMM_DIAG_NO_USER: unknown, or `function` names it */
     uint64_t stream_id;      /* of the call; UINT64_MAX: not noted */
     /* of order: what was before */
     uint32_t other_user, other_call;

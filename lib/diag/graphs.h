@@ -6,9 +6,9 @@
  *
  * A graph is made empty, when a capture begins, or of another one (an executable, a clone), which
  * shares its contents. What cannot be followed is unsure: graphs that the program builds or
- * changes node by node, and those for which there is no room. Nothing is said of their launches.
+ * changes node by node, and those for which there is no room. Their launches are not reported.
  *
- * Blocks are told apart by when they were allocated, so memory that is used again is another
+ * The time of the allocation distinguishes blocks, so memory that is used again is another
  * block. A block that is freed into a capture stays the graph's. All uses of a block share one
  * record, so a free marks that alone, however many uses were captured.
  *

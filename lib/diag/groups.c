@@ -73,8 +73,8 @@ static int compare(uint64_t a, uint64_t b)
     return (a > b) - (a < b);
 }
 
-/* What is left equal by the figures is told apart by what it is: the order is the same at each
- * look. */
+/* Groups with equal figures are ordered by their keys, so that the order is the same at each
+ * report. */
 static int worst_first(const void *left, const void *right)
 {
     const rmm_diag_group_t *a = left, *b = right;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Guards: the memory between the last byte that was asked for and the end of what belongs to the
+ * Guards: the memory between the last byte that was requested and the end of what belongs to the
  * block alone is filled with a pattern, and compared with it after every launch that may have
  * used the block. So a kernel that writes past the end of a block is found, with its name, although
  * the bytes belong to a pool.
@@ -166,13 +166,13 @@ bool rmm__guards_open(
     rmm_guards_t *guards, uint32_t index, const rmm_diag_block_v1_t *block,
     const rmm_stack_raw_t *stack, rmm_guard_job_t *job);
 
-/* The block is no more, unseen: what is queued finds nothing. Or its guard was not filled. */
+/* The block's end was not seen: queued work finds nothing. Or its guard was not filled. */
 void rmm__guards_drop(rmm_guards_t *guards, uint32_t index);
 
 /*
  * A check, which is about these blocks: begin, add each once, end. False from begin: too many
  * checks are pending. False from end: there is no guard to check. Else the owner queues `job` and
- * tells that, or cancels the check of its tag.
+ * reports that, or cancels the check of its tag.
  */
 bool rmm__guards_begin(
     rmm_guards_t *guards, uint32_t call, uint32_t user, rmm_stream_t stream);

@@ -283,7 +283,7 @@ static void hang_behind(rmm_live_map_t *map, uint32_t floor, uint32_t index)
 
 uint32_t rmm__live_map_insert(rmm_live_map_t *map, uint64_t start, uint64_t end)
 {
-    /* by the last byte, as rmm__live_map_overlap() was asked before */
+    /* by the last byte, as rmm__live_map_overlap() was called before */
     uint32_t floor = find_floor(map, end - 1);
     uint32_t index = take_node(map);
 

@@ -184,7 +184,7 @@ static void describe(
     out->other_call = other->call;
 }
 
-/* True: `with` takes the place of an earlier use, whatever is asked about that later. */
+/* True: `with` replaces an earlier use in every later comparison. */
 static bool stands_for(const rmm_order_use_t *with, const rmm_order_use_t *earlier)
 {
     return with->place == earlier->place && with->access == earlier->access &&
@@ -265,7 +265,7 @@ bool rmm__order_use(
 
 /* --- blocks --------------------------------------------------------------------------------- */
 
-/* The block's stream, whose id the block tells. */
+/* The block's stream, whose id is in the block. */
 static uint32_t place_of(const rmm_order_t *order, const rmm_diag_block_v1_t *block)
 {
     uint32_t place = rmm__clocks_stream(order->clocks, block->stream);

@@ -75,7 +75,7 @@ void rmm__order_fini(rmm_order_t *order);
 /* What is no use of a block: records, waits, synchronisations, ends. */
 void rmm__order_event(rmm_order_t *order, const rmm_diag_event_v1_t *event);
 
-/* The operation that the event tells begins on its stream: `place` and `time` of *use_out. False:
+/* The operation that the event reports begins on its stream: `place` and `time` of *use_out. False:
  * it is captured, and never judged. */
 bool rmm__order_begin(
     rmm_order_t *order, const rmm_diag_event_v1_t *event, rmm_order_use_t *use_out);

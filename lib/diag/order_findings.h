@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events and frees given to order.c, and the findings that it answers with.
+ * Events and frees given to order.c, and the findings that it returns.
  *
  * Not locked: the engine's lock protects it.
  */

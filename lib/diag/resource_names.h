@@ -16,7 +16,7 @@
 
 #define RMM_DIAG_RESOURCES_COUNT 1024u
 
-/* Of the block's resource, if the library tells its name. */
+/* Of the block's resource, if the library reports its name. */
 void rmm__resource_names_add(
     rmm_diag_resource_t *entries, const rmm_diag_block_v1_t *block);
 

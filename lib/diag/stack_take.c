@@ -78,7 +78,7 @@ static void make_key(void)
     has_key = pthread_key_create(&key, thread_ends) == 0;
 }
 
-/* NULL: there is none to be had. Pages that are not written take no memory. */
+/* NULL: no memory. Pages that are not written take none. */
 static memory_t *make_memory(void)
 {
     void *made = MAP_FAILED;
@@ -184,7 +184,7 @@ typedef struct walk {
     bool is_plain; /* every address is where it should be */
 } walk_t;
 
-/* The canonical frame address that is told with a frame is the one of the frame inside of it. */
+/* The canonical frame address that comes with a frame is that of the frame inside of it. */
 static _Unwind_Reason_Code step(struct _Unwind_Context *context, void *arg)
 {
     walk_t *walk = arg;

@@ -43,7 +43,7 @@ static bool has_frame_in(const capture_t *capture, uintptr_t begin, uintptr_t en
     return false;
 }
 
-/* The end of the path: there is what tells modules apart. */
+/* The end of the path, which distinguishes modules. */
 static void copy_path(char path[RMM_DIAG_PATH_BYTES], const char *name, bool is_program)
 {
     char program[4096];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bytes of "<segment>.timeline", made beside "<segment>.diag" where a timeline is asked for: a
+ * Bytes of "<segment>.timeline", made beside "<segment>.diag" where a timeline is requested: a
  * ring of events, the newest last. The rules are those of diag_format.h.
  *
  * A block is one event, written when it is freed, with the whole of its life. So a ring that has

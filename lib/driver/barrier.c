@@ -8,7 +8,7 @@
  * (driver 580.159) with blocks of 256 B to 64 MiB, behind a kernel on a destroyed
  * stream.
  *
- * Work of other devices is not waited for. rmm__driver_others_idle() tells whether there can be
+ * Work of other devices is not waited for. rmm__driver_others_idle() returns whether there can be
  * any, or waits for them one by one.
  *
  * On a device without free memory there is no block to allocate and free. So one block

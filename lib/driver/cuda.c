@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The driver table over the CUDA runtime, linked statically: the library loads on a
- * machine without a driver and answers cudaErrorInsufficientDriver there.
+ * machine without a driver and returns cudaErrorInsufficientDriver there.
  *
  * Calls on the fast path (which stream is this, does it capture) go to the driver's own
  * entry points: cuStreamGetId 15 ns against 47 through the runtime.

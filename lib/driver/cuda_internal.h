@@ -26,7 +26,7 @@
 /*
  * The process exits: the runtime is about to go, and a call into it from a thread that
  * still runs, or from a later exit handler, may crash (seen on an H200: a thread in
- * cudaEventRecord). From here on every call answers cudaErrorCudartUnloading. A call that
+ * cudaEventRecord). From here on every call returns cudaErrorCudartUnloading. A call that
  * is under way at that moment cannot be helped without a lock around each.
  */
 extern atomic_bool rmm__cuda_exits;
@@ -80,7 +80,7 @@ int rmm__cuda_peer_can_access(int device, int peer, int *can);
 
 /* ---- cuda_virtual.c ---- */
 
-/* Look for the entry points; a driver without them answers NOT_SUPPORTED to each call. */
+/* Look for the entry points; without them each call returns NOT_SUPPORTED. */
 void rmm__cuda_virtual_open(void);
 /* The attribute of a device that says whether it can do all this. */
 int rmm__cuda_virtual_attribute(int device, int *value);

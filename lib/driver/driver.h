@@ -104,7 +104,7 @@ typedef struct rmm_driver {
     int (*device_info)(int device, rmm_device_info_t *info);
     int (*device_attribute)(rmm_driver_attribute_t attribute, int device, int *value);
     /* 0: the primary context of the device, the runtime's, is not in use, and has no work.
-     * Makes none. A context of cuCtxCreate() is not seen. HIP cannot tell, and answers 1. */
+     * Makes none. A context of cuCtxCreate() is not seen. HIP does not know, and returns 1. */
     int (*device_active)(int device, int *active);
     int (*device_synchronize)(void); /* ruins captures: see rmm__driver_barrier() */
     int (*memory_info)(uint64_t *free_bytes, uint64_t *total_bytes);
@@ -218,7 +218,7 @@ typedef struct rmm_driver {
  */
 const rmm_driver_t *rmm__driver(rmm_status_t *status_out);
 
-/* Each answers NULL on failure and sets the last error. Used by driver.c only. */
+/* Each returns NULL on failure and sets the last error. Used by driver.c only. */
 const rmm_driver_t *rmm__driver_cuda_open(rmm_status_t *status_out);
 const rmm_driver_t *rmm__driver_hip_open(rmm_status_t *status_out);
 const rmm_driver_t *rmm__driver_sim_open(rmm_status_t *status_out);
@@ -254,7 +254,7 @@ rmm_status_t rmm__driver_require(
     const char *lacks);
 
 /*
- * A scope in which the driver may be told anything slow: the resource's device is
+ * A scope in which any slow call of the driver is allowed: the resource's device is
  * current, and this thread's capture mode is relaxed, so that an allocation here does
  * not ruin a graph capture that another thread has under way. Restores both. Not for the
  * fast path (two calls at least).

@@ -74,7 +74,7 @@ static const char *find_functions(void *library)
     return missing;
 }
 
-/* Builds of HIP before 5.0 told a number of another kind. */
+/* Builds of HIP before 5.0 returned a number of another kind. */
 void rmm__hip_format_version(char text[HIP_VERSION_BYTES])
 {
     int version = rmm__hip.version;

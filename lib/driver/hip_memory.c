@@ -4,7 +4,7 @@
  *
  * Memory pools came with HIP 5.1. Virtual memory is used from 5.3 on: the attribute that
  * says whether a device has it came together with the layout of hip_allocation_t, and
- * hip_device_attribute() answers 0 without it.
+ * hip_device_attribute() returns 0 without it.
  */
 #include "driver/hip_internal.h"
 

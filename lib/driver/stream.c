@@ -16,7 +16,7 @@ static bool is_built_in(rmm_stream_t stream)
     return rmm_stream_is_default(stream) || rmm_stream_is_per_thread_default(stream);
 }
 
-/* A stream whose id is not to be had, or for which there is no room, is asked each time. */
+/* The id of a stream without one, or without room for it, is queried each time. */
 static void
 keep_id(const rmm_driver_t *driver, rmm_stream_t stream, bool never_captures)
 {

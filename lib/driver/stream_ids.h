@@ -9,7 +9,7 @@
  * removes or changes its entry meanwhile. Other entries of the set may change.
  *
  * Bounded: 1024 streams, four to a set, a set to a cache line. A stream whose set is full has no
- * entry, and the driver is asked for its id.
+ * entry, and the driver is queried for its id.
  *
  * Locking: none for a lookup; changes take a lock of the table's own.
  *

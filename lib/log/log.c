@@ -3,7 +3,7 @@
  * Decides whether a message is wanted, formats it once, and hands it to the segment's
  * ring and to the sink.
  *
- * The environment is asked at the first message or the first call of <rmm/log.h>; until
+ * The environment is read at the first message or the first call of <rmm/log.h>; until
  * then the level is undecided, which is below every level, so that no message is missed.
  *
  * No lock. A message that a thread logs while it runs the program's log function goes to the ring
@@ -131,7 +131,7 @@ void rmm__log(rmm_log_level_t level, const char *format, ...)
     va_list arguments;
 
     pthread_once(&once, read_environment);
-    if (rmm__log_is_on(level)) { /* asked again: it may have been undecided */
+    if (rmm__log_is_on(level)) { /* again: it may have been undecided */
         va_start(arguments, format);
         vsnprintf(message, sizeof(message), format, arguments);
         va_end(arguments);

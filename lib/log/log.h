@@ -23,7 +23,7 @@
 #endif
 
 #define RMM_LOG_MESSAGE_BYTES 1024 /* longer ones are cut */
-#define RMM_LOG_UNDECIDED (-1)     /* the environment was not asked yet */
+#define RMM_LOG_UNDECIDED (-1)     /* the environment was not read yet */
 
 /* A message as every sink gets it. */
 typedef struct rmm_log_record {

@@ -2,7 +2,7 @@
 /*
  * A page about the node as it is now: devices with bars, programs, their resources, and the blocks
  * of pools. One file of HTML that needs nothing else: styles and pictures are in it, scripts are
- * not, and it tells the browser to run none and to load nothing.
+ * not, and it forbids the browser to run any or to load anything.
  *
  * The owner calls in the order of the functions below, and says only what its reader may see.
  * Texts are those of other programs, and escaped here. A figure that is not known is

@@ -10,8 +10,8 @@
  *
  * Set aside are the blocks that were freed in the capture but allocated before it. Earlier
  * work may still use them, and nothing orders that work before a launch of the graph. So no
- * request gets memory that is set aside, not even in the capture. The set `taken` tells the two
- * kinds apart, by the first unit of a block. It may have one block too many, which was freed
+ * request gets memory that is set aside, not even in the capture. The set `taken` separates the two
+ * kinds, by the first unit of a block. It may have one block too many, which was freed
  * outside of the capture and allocated again. That block was allocated during the capture as
  * well. A program that used it outside had to wait for that work on the host before it freed
  * the block in the capture, because nothing else orders a capture after work outside of it.
@@ -22,7 +22,7 @@
  *
  * Cost: nothing without captures. An engine calls the driver once for each capture. It takes
  * its lock once more for each allocation and free in a capture, twice more for the first; on
- * the ladder once more for each attempt. One load, each time events are queried, tells
+ * the ladder once more for each attempt. One load, each time events are queried, shows
  * whether graphs are gone. The other graphs that exist cost nothing, however many there are.
  *
  * Locking: the engine's. graph_watch.c, which knows which graphs are gone, has none.

@@ -92,8 +92,8 @@ typedef struct engine_owner {
     /* A block is lost: its memory is neither live nor free, and never allocated again. */
     void (*lost)(void *owner, uint64_t bytes);
     void (*figures)(void *owner, const engine_figures_t *figures);
-    /* Before so many bytes are mapped, and after figures() has told of them or they were not:
-     * RMM_OK, or the last error says what forbids it. Called without the lock, and may trim
+    /* Before so many bytes are mapped, and after figures() has reported them or the mapping failed:
+     * RMM_OK, or the last error is what forbids it. Called without the lock, and may trim
      * this engine, too. NULL: nothing does. */
     rmm_status_t (*begin_growth)(void *owner, uint64_t bytes, uint64_t *promised_out);
     void (*end_growth)(void *owner, uint64_t promised);

@@ -94,7 +94,7 @@ typedef struct graph_queue graph_queue_t; /* graph_watch.h */
 typedef struct engine_captures {
     engine_capture_t *first; /* the latest one; a list */
     rmm_pointer_map_t by_id; /* owner: the engine_capture_t */
-    graph_queue_t *queue;    /* constant; tells which graphs are gone */
+    graph_queue_t *queue;    /* constant; has the graphs that are gone */
 } engine_captures_t;
 
 /* What came from upstream, by address: a tree (index.h) of chunks. */

@@ -149,9 +149,9 @@ settle_locked(engine_t *engine, const engine_asked_t *asked, bool *any)
  * taken twice for all, not for each: threads that want it cost more than the queries. */
 typedef struct asking {
     bool any;            /* found: memory moved */
-    uint32_t there;      /* streams that could be asked */
+    uint32_t there;      /* streams that could be queried */
     uint64_t held_bytes; /* by the engine */
-    uint32_t count;      /* of asked[] */
+    uint32_t count;      /* of asked[], the events to query */
     engine_asked_t asked[ASKED_AT_ONCE];
 } asking_t;
 

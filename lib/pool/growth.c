@@ -321,7 +321,7 @@ static rmm_status_t grow(engine_t *engine, uint64_t need, bool is_limited)
     return rmm__pieces_no_memory();
 }
 
-/* The owner is asked before the place is chosen: it may trim what lies beside it. */
+/* The owner is called before the place is chosen: it may trim its neighbours. */
 rmm_status_t rmm__range_grow(engine_t *engine, uint64_t need)
 {
     const engine_owner_t *ops = engine->owner_ops;

@@ -204,7 +204,7 @@ clean_stream_locked(engine_t *engine, engine_stream_t *stream, uint64_t stamp)
     }
     (void)rmm__stream_clean_up_to_locked(engine, stream, stamp);
     rmm__stream_batches_drop_locked(engine, stream, stamp);
-    /* open frees came meanwhile: they are no more than all that is left */
+    /* frees that came since then may be open: no more than all that is left */
     left = rmm__blocks_free_units(engine->blocks, stream->heap) * RMM_BLOCKS_UNIT;
     if (left == 0) {
         rmm__stream_open_forget_locked(&engine->streams, stream);

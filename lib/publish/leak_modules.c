@@ -33,7 +33,7 @@ static _Atomic(uintptr_t) own_begin, own_end; /* 0: not known, or the program's 
 static atomic_flag busy = ATOMIC_FLAG_INIT;   /* protects: */
 static span_t told[RMM_LEAK_MODULES];
 static uint32_t told_count;
-static uint64_t seen_adds; /* dlpi_adds when the loader was last asked */
+static uint64_t seen_adds; /* dlpi_adds when the loader was last queried */
 
 static const char own_place = 0;
 

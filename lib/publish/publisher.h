@@ -63,7 +63,7 @@ extern rmm_publisher_t rmm__publisher;
 
 /*
  * Before the first use of anything in the segment: its pages get space in the file. False:
- * there is none, now or when it was asked before. Then what is written there stays private,
+ * there is none, now or at an earlier call. Then what is written there stays private,
  * and nothing else may point a reader at it. Any thread, with or without the lock.
  */
 bool rmm__segment_back(const void *record, size_t bytes);

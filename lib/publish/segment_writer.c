@@ -542,7 +542,7 @@ static rmm_mapping_t *find_mapping_locked(const char *suffix)
     return NULL;
 }
 
-/* A caller that tries with less and less is told once. */
+/* The caller retries with less and less; the failure is logged once. */
 static bool side_warning_is_new_locked(const char *suffix)
 {
     bool is_new = strcmp(rmm__publisher.refused_suffix, suffix) != 0;

@@ -23,7 +23,7 @@ static inline bool rmm__trace_is_on(void)
         atomic_load_explicit(rmm__trace_request, memory_order_relaxed) != 0, 0);
 }
 
-/* An event, but for thread and time, which are asked here. No lock held. */
+/* An event, but for thread and time, which are queried here. No lock held. */
 void rmm__trace_put(const rmm_event_t *event, int device, uint32_t resource_id);
 
 #endif /* RMM_PUBLISH_TRACE_H */

@@ -16,8 +16,8 @@
 
 #include "pool/figures.h"
 
-#define ASKED_AT_HOME 4 /* streams that are asked before a superblock is lent */
-#define ASKED 64        /* streams of each arena that are asked */
+#define ASKED_AT_HOME 4 /* streams that are queried before a superblock is lent */
+#define ASKED 64        /* streams of each arena that are queried */
 
 typedef rmm_status_t (*rung_fn)(
     arena_resource_t *self, const engine_alloc_t *alloc, void **ptr_out);

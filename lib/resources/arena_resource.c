@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The arena resource's operations and its creator. The fast path of a small request is the
- * lock of one arena, which threads on streams of their own share with nobody, and one look
+ * lock of one arena, which threads on streams of their own do not share, and one look
  * into two heaps; of a free the same lock. See arena_impl.h.
  */
 #include "resources/arena_impl.h"

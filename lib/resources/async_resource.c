@@ -2,7 +2,7 @@
 /*
  * A memory pool of our own; all but its making is in mempool.h.
  *
- * The release threshold is "keep all" unless asked otherwise: CUDA's own default, 0, gives
+ * The release threshold is "keep all" unless an option says otherwise: CUDA's own default, 0, gives
  * everything unused back at each synchronise, after which the next allocation costs as
  * much as cudaMalloc.
  */

@@ -11,7 +11,7 @@ static const rmm_resource_ops_t async_view_ops = RMM_MEMPOOL_OPS("async_view");
 
 static rmm_tracked_t *instances; /* one for each pool; NULL: none lives */
 
-/* The driver is asked before anything is made of the handle. Asking ruins the captures of
+/* The handle is checked by a query before it is used. The query ruins the captures of
  * other threads, unless this one's mode is relaxed. */
 static rmm_status_t
 check_pool(const rmm_driver_t *driver, int device, rmm_driver_mempool_t pool)

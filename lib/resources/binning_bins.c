@@ -64,7 +64,7 @@ static rmm_status_t make_bin(binning_t *self, uint64_t bytes, rmm_resource_t **o
     return rmm_fixed_size_resource_create(self->base.upstream, &options, out);
 }
 
-/* As RMM, a bin that is there stays. On RMM_OK *used_out tells whether `bin` was taken. */
+/* As in RMM, an existing bin stays. On RMM_OK *used_out is whether `bin` was taken. */
 static rmm_status_t publish_table(binning_t *self, const bin_t *bin, bool *used_out)
 {
     bin_table_t *old = rmm__binning_table(self);

@@ -4,7 +4,7 @@
  *
  * Where a block came from is remembered, for two reasons: a bin added later must not get
  * a block of another one, and a wrong free is refused before a bin sees it. Requests of no
- * bytes cannot be told apart, so all of them go to one resource, which the first chooses.
+ * bytes cannot be distinguished, so all of them go to one resource, which the first chooses.
  *
  * Locking: a shard's lock protects its map. No bin is called under a lock.
  */
@@ -26,7 +26,7 @@ static binning_t *from_base(rmm_resource_t *mr)
     return RMM_CONTAINER_OF(mr, binning_t, base);
 }
 
-/* Not the bits that the map itself goes by. */
+/* Not the bits that the map itself uses. */
 static shard_t *shard_of(binning_t *self, const void *ptr)
 {
     return &self->shards[((uintptr_t)ptr >> 8) * UINT64_C(0x9e3779b97f4a7c15) >> 60];

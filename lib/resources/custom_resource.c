@@ -272,7 +272,7 @@ table_of(rmm_custom_type_t type, const rmm_custom_resource_ops_t *ops)
     return ops->alloc_sync != NULL ? &custom_sync_ops : &custom_ops;
 }
 
-/* Neither driver nor device where no device can reach the memory: none is asked for. */
+/* No driver and no device are needed where no device can reach the memory. */
 static rmm_status_t
 choose_device(uint32_t properties, const rmm_driver_t **driver_out, int *device_out)
 {

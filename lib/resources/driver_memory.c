@@ -73,7 +73,7 @@ static void give_back(rmm_tracked_t *tracked, void *ptr, const rmm_request_t *re
     int error;
 
     if (self->kind->of_every_device) {
-        /* the free waits for one device; what fails here, it answers as well */
+        /* the free waits for one device; it returns the errors of this wait as well */
         (void)rmm__driver_wait_before_free(self->driver, request->stream);
     }
     /* the free finds the block on any device, so it is tried without the scope as well;

@@ -83,7 +83,7 @@ static rmm_status_t check(const rmm_resource_t *mr, const uint64_t *out)
     return RMM_OK;
 }
 
-/* As the program asked for them: without the gap. */
+/* As the program requested them: without the gap. */
 static uint64_t block_bytes(const rmm_resource_t *mr)
 {
     const pool_resource_t *self = (const pool_resource_t *)mr;

@@ -17,7 +17,7 @@ static int managed_free(const rmm_driver_t *driver, void *ptr)
     return driver->mem_free(ptr);
 }
 
-/* The smallest piece, taken and given back: what the driver answers. */
+/* Allocates and frees the smallest piece: what the driver returns. */
 static rmm_status_t probe(const rmm_driver_t *driver, int device, int *error_out)
 {
     rmm_driver_scope_t scope;

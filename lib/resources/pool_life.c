@@ -4,7 +4,7 @@
  * upstream), and the making and ending of both.
  *
  * Locking: the accounting is written under the engine's lock, by plain stores. Memory from
- * upstream is asked for and given back without it.
+ * upstream is requested and given back without it.
  */
 #include "resources/pool_resource.h"
 
@@ -78,7 +78,7 @@ static void count_figures(void *owner, const engine_figures_t *figures)
     }
 }
 
-/* Of a range. What comes from an upstream is asked for there. */
+/* Of a range. Memory of an upstream is checked there. */
 static rmm_status_t begin_growth(void *owner, uint64_t bytes, uint64_t *promised_out)
 {
     pool_resource_t *self = owner;

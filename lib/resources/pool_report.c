@@ -100,7 +100,7 @@ void rmm__pool_list_blocks(rmm_resource_t *mr, rmm_block_list_t *list)
     engine_t *engine = pool_from_base(mr)->engine;
     uint32_t bound = rmm__engine_list_bound(engine);
 
-    /* what comes meanwhile, while no lock is held */
+    /* for blocks that are added while no lock is held */
     rmm__block_list_reserve(list, bound + bound / 8 + 64);
     rmm__block_list_moving(list, rmm__engine_list(engine, note_block, list));
 }

@@ -42,7 +42,7 @@ struct rmm_tracked {
     const rmm_tracked_source_t *source;
     rmm_tracked_t **instances; /* the list of shared ones it is in; NULL: not shared */
     rmm_tracked_t *next_instance; /* in that list */
-    uint64_t instance_key;        /* what tells it from the others of the list */
+    uint64_t instance_key;        /* distinguishes it from the others of the list */
     rmm_mutex_t lock;             /* protects blocks */
     /* owner: the block's alignment, and who has it as held from the driver (tracked.c) */
     rmm_pointer_map_t blocks;

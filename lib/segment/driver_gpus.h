@@ -26,7 +26,7 @@ typedef struct rmm_driver_gpu {
 /* Their number, `room` at most; 0 also where there is no such folder. */
 size_t rmm__driver_gpus_list(const char *root, rmm_driver_gpu_t *gpus, size_t room);
 
-/* The one on this bus, asked anew; pci_bus_id as cleaned below. False: none is listed there. */
+/* The one on this bus, queried anew; pci_bus_id as cleaned below. False: none is listed there. */
 bool rmm__driver_gpus_find(
     const char *root, const char *pci_bus_id, rmm_driver_gpu_t *gpu_out);
 

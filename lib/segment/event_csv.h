@@ -36,7 +36,7 @@ typedef struct rmm_event {
     uint32_t action; /* RMM_EVENT_*; others print as "unknown" */
 } rmm_event_t;
 
-/* Local time is asked once a second; all zero at first. One thread at a time. A process that
+/* Local time is queried once a second; all zero at first. One thread at a time. A process that
  * may fork sets local_time: the C library's own may hang in a child (core/local_time.h). */
 typedef struct rmm_event_clock {
     void (*local_time)(time_t seconds, struct tm *out); /* NULL: localtime_r() */

@@ -2,7 +2,7 @@
 /*
  * Opens and looks at files of a folder into which others write. A name there may be a link,
  * a FIFO, or have a file system mounted over it that its user serves (FUSE) and that never
- * answers: whoever touches that waits for ever, root too. Nothing here touches it.
+ * answers: a process that touches it waits for ever, root too. Nothing here touches it.
  *
  * Without openat2 (Linux before 5.6, some containers) the same takes four system calls.
  *
@@ -28,7 +28,7 @@ int rmm__open_in(int dirfd, const char *name, int flags);
  */
 int rmm__stat_in(int dirfd, const char *name, struct stat *status);
 
-/* What the error of an open tells: nothing about what was to be opened. */
+/* Whether an open failed for lack of descriptors, which has nothing to do with the file. */
 static inline bool rmm__is_out_of_descriptors(int error)
 {
     return error == EMFILE || error == ENFILE;

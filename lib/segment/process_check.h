@@ -4,7 +4,7 @@
  * process can write one into a header, and pids are given again.
  *
  * A process in a time namespace sees another start time than we: its boot clock is shifted. The
- * kernel tells by how much (/proc/<pid>/timens_offsets, time_namespaces(7)).
+ * kernel reports by how much (/proc/<pid>/timens_offsets, time_namespaces(7)).
  *
  * Cost: two system calls and one small read; two reads more where the start times differ. Threads:
  * any.

@@ -53,7 +53,7 @@ static bool is_writable(const char *path)
     return faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS) == 0;
 }
 
-/* The user named it and answers for it: it has to work, no more. */
+/* The user named it and is responsible for it: it only has to work. */
 static bool use_wanted(const char *wanted, const answer_t *answer)
 {
     struct stat status;

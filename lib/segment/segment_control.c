@@ -2,7 +2,7 @@
 /*
  * The daemon's side of the control page. What the process wrote there is trusted no more
  * than its segment: sections are checked against the file's size at open. Requests are
- * written with pwrite, so that a file cut meanwhile costs nothing but a sparse page.
+ * written with pwrite, so that a file cut at that moment costs nothing but a sparse page.
  *
  * Two writers that raise one number at the same moment may both write the same value:
  * then two requests are one, which for a reset is the same.

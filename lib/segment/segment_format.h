@@ -255,7 +255,7 @@ static inline uint64_t rmm_live_count(uint64_t total_count, uint64_t freed_count
     return total_count > freed_count ? total_count - freed_count : 0;
 }
 
-/* The whole file, as this version writes it. Readers go by the header. */
+/* The whole file, as this version writes it. Readers use the sizes in the header. */
 #define RMM_SCHEMA_MAX 64u
 typedef struct rmm_segment_layout {
     rmm_segment_header_t header;

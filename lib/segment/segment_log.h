@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reads the debug log's ring of another process; part of the segment's reader, trusts as
- * little, and tells what it missed.
+ * little, and reports what it missed.
  */
 #ifndef RMM_SEGMENT_LOG_H
 #define RMM_SEGMENT_LOG_H
@@ -32,7 +32,7 @@ int rmm_segment_read_log(
     rmm_log_message_fn fn, void *arg);
 
 /* The program's level and the least that it has compiled in, RMM's numbers 0 to 6; false:
- * not told (yet). */
+ * unknown (yet). */
 bool rmm_segment_log_level(
     const rmm_segment_t *segment, uint32_t *level_out, uint32_t *floor_out);
 

@@ -88,7 +88,7 @@ typedef struct rmm_segment {
     uint32_t slot_free, slot_current, slot_padding; /* likewise */
 } rmm_segment_t;
 
-/* A record as read, of a location or a slot. Figures go by schema, not by these structs. */
+/* A record as read, of a location or a slot. The schema describes figures, not these structs. */
 typedef union rmm_record {
     _Alignas(8) unsigned char bytes[RMM_SEGMENT_RECORD_BYTES];
     rmm_segment_location_t location;
@@ -187,7 +187,7 @@ bool rmm_segment_batch_slot(
     const rmm_segment_t *segment, const rmm_slot_batch_t *batch, uint32_t index,
     rmm_record_t *record, bool *torn_out, uint32_t *tries_left);
 
-/* The identity parts of a record (not the figures: those go by schema). */
+/* The identity parts of a record (not the figures: those are read by the schema). */
 const rmm_segment_location_t *rmm_record_location(const rmm_record_t *record);
 const rmm_segment_slot_t *rmm_record_slot(const rmm_record_t *record);
 
@@ -270,7 +270,7 @@ int rmm_control_begin_report(
 int rmm_control_end_report(rmm_control_t *control, bool is_withdrawn);
 bool rmm_segment_report_seen(const rmm_segment_t *segment, uint32_t *number_out);
 
-/* What a daemon that was killed had asked for, and nobody waits for, the process need not look
+/* For requests of a daemon that was killed, for which nobody waits, the process need not look
  * for any longer: each of its allocations would. Limits stay. */
 void rmm_control_forget(rmm_control_t *control);
 

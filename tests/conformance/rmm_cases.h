@@ -96,7 +96,7 @@ static inline void use(void *ptr, size_t bytes, rmm_stream_t stream)
         name, function, NULL, NULL, NULL                                               \
     }
 
-/* The driver that RMM_DRIVER names is in use: 0; else what main() answers. */
+/* The driver that RMM_DRIVER names is in use: 0; else what main() returns. */
 static inline int begin_cases(void)
 {
     rmm_status_t status;

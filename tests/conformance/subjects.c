@@ -182,7 +182,7 @@ static rmm_status_t make_limited_stack(rmm_resource_t **out)
     return build_over(make_binning_over_pool, build_limiting, out);
 }
 
-/* --- a program's own memory: the driver's, asked for by hand ------------------------ */
+/* --- a program's own memory: the driver's, requested by hand ------------------------ */
 
 static rmm_status_t
 program_alloc(size_t bytes, rmm_stream_t stream, void *payload, void **ptr_out)

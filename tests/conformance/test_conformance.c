@@ -69,7 +69,7 @@ static int check_subject(const char *driver, const subject_t *subject)
     return run_subject(subject); /* whose cases tell any other failure */
 }
 
-/* The driver that was asked for, or NULL with the exit status in *status_out. */
+/* The driver that was requested, or NULL with the exit status in *status_out. */
 static const char *open_driver(int *status_out)
 {
     const char *wanted = getenv("RMM_DRIVER");

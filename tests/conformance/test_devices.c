@@ -238,7 +238,7 @@ static void lives_on_every_device_at_once(void **state)
     }
 }
 
-/* 0, or what main() answers, with the reason printed. */
+/* 0, or what main() returns, with the reason printed. */
 static int look_at_machine(void)
 {
     rmm_status_t status;

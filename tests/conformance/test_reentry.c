@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A function of the program's that the library calls may call the library, the resource that
- * it is called for included. Each such call works or answers with an error: it never hangs,
+ * it is called for included. Each such call works or returns an error: it never hangs,
  * because nothing is held across a call out of the library. A hang ends the test by SIGALRM,
  * a lock that is taken twice by an assertion.
  *

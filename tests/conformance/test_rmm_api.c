@@ -141,7 +141,7 @@ static void *current_is_cuda(void *argument)
     return argument;
 }
 
-/* Each answers its argument if all is well. */
+/* Each returns its argument if all is well. */
 static void on_threads(void *(*body)(void *), int count)
 {
     pthread_t threads[4];

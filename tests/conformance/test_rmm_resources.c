@@ -305,7 +305,7 @@ static void explicit_bin_mr(void **state)
     rmm_resource_release(mr);
 }
 
-/* RMM's mock_resource: answers what it is told to, and notes how it is called. */
+/* RMM's mock_resource: returns what the test sets, and notes how it is called. */
 typedef struct mock {
     void *answer;
     int allocs, deallocs;
@@ -410,7 +410,7 @@ static void tell_mock(void *ptr, size_t bytes, rmm_stream_t stream, void *payloa
     mock_dealloc(ptr, bytes, RMM_ALIGN_DEFAULT, stream, payload);
 }
 
-/* The mock answers NULL, as RMM's does. */
+/* The mock returns NULL, as RMM's does. */
 static void test_callbacks_are_invoked(void **state)
 {
     rmm_callback_options_t options = RMM_CALLBACK_OPTIONS_INIT;

@@ -58,8 +58,8 @@ static void play_rounds(worker_t *worker, uint64_t until_ns)
     }
 }
 
-/* A whole round, so that the resource holds enough for any other, and some more: a pool that
- * finds itself in a contenders needs a while to settle. */
+/* A whole round, so that the resource holds enough for any other, and some more: a pool with
+ * many threads needs a while to settle. */
 static void warm_up(worker_t *worker)
 {
     size_t end = worker->script.op_count, reached;
@@ -88,7 +88,7 @@ static void *work(void *argument)
     return NULL;
 }
 
-/* Starts all at once, when `count` are warm; answers when that was. */
+/* Starts all at once, when `count` are warm; returns when that was. */
 static uint64_t start_team(team_t *team, unsigned count, uint64_t run_ns)
 {
     pthread_mutex_lock(&team->lock);

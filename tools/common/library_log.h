@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The library's log in a program that makes allocations fail on purpose, or tells of each
- * failure itself: on stderr the library does not tell of them again. RMM_LOG_LEVEL and
+ * The library's log in a program that makes allocations fail on purpose, or reports each
+ * failure itself: on stderr the library does not log them again. RMM_LOG_LEVEL and
  * RMM_DEBUG_LOG_FILE bring the whole log back.
  */
 #ifndef RMM_TOOLS_COMMON_LIBRARY_LOG_H

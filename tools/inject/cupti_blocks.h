@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The calls of the driver API by which a program takes memory and gives it back, told to the
+ * The calls of the driver API by which a program takes memory and gives it back, reported to the
  * librmm-c that counts it (library.h). What this library takes for itself is left out.
  *
  * Not seen: arrays in compressed and planar formats, memory imported from another process,

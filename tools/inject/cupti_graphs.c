@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* cuda.h maps these to newer versions; here each version is meant by its own name. */
+/* cuda.h maps these to newer versions; here each version has its own name. */
 #undef cuGraphAddKernelNode
 #undef cuGraphAddNode
 #undef cuGraphExecKernelNodeSetParams

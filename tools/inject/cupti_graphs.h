@@ -5,7 +5,7 @@
  * way, which only reads the stream's state and is allowed during a capture.
  *
  * Nodes that the program adds or changes itself are not read, but for graphs that become a part of
- * another one: the graph is told to be changed.
+ * another one: the graph is reported as changed.
  */
 #ifndef RMM_TOOLS_INJECT_CUPTI_GRAPHS_H
 #define RMM_TOOLS_INJECT_CUPTI_GRAPHS_H

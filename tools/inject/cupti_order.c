@@ -4,7 +4,7 @@
  * what it means and where its parameters are; one that means two things stands there twice.
  * The _ptsz twins of a call have the same parameters.
  *
- * What ends a handle is told before the call: behind it another thread may have got the handle.
+ * The end of a handle is reported before the call: after it another thread may have got the handle.
  */
 #include "inject/cupti_order.h"
 
@@ -15,7 +15,7 @@
 #include "inject/cupti_graphs.h"
 #include "inject/cupti_params.h"
 
-/* cuda.h maps these to newer versions; here each version is meant by its own name. */
+/* cuda.h maps these to newer versions; here each version has its own name. */
 #undef cuEventDestroy
 #undef cuEventElapsedTime
 #undef cuGraphAddNode
@@ -34,7 +34,7 @@ typedef struct order_call {
     uint8_t event_at;
     uint8_t flags_at;
     bool is_recent; /* since CUDA 12.0 */
-    bool is_early;  /* what it starts may run before the call returns: told before it */
+    bool is_early;  /* its work may run before the call returns: reported before it */
 } order_call_t;
 
 #define ENTRY(call, twin_id, what, stream, event, flags, recent)                       \

@@ -6,7 +6,7 @@
  *
  * What may tell the host that a stream is done (a host function, a value written to memory, a
  * graph, which may have either) counts as if the host had waited for the stream. A call that
- * lets a stream wait for what no call tells makes the stream unsure; one that does so for later
+ * lets a stream wait for unreported work makes the stream unsure; one that does so for later
  * calls, or for other processes, ends all judging (rmm/sys/diag.h).
  */
 #ifndef RMM_TOOLS_INJECT_CUPTI_ORDER_H
@@ -24,7 +24,7 @@
 /* The i-th callback to be enabled; false behind the last. */
 bool cupti_order_call(size_t i, cupti_call_t *call_out);
 
-/* Gives `visit` the events that the callback tells of, if any. device: that the call makes a stream
+/* Gives `visit` the events that the callback reports, if any. device: that the call makes a stream
  * of, or waits for; -1: unknown. */
 void cupti_order_each(
     CUpti_CallbackId call, const CUpti_CallbackData *data, int32_t device,

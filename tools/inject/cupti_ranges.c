@@ -196,7 +196,7 @@ give_rectangle(const range_call_t *call, const void *params, const listener_t *l
     }
 }
 
-/* A copy between devices tells the same, with contexts where the other has nothing. */
+/* A copy between devices has the same parameters, and contexts where the other has nothing. */
 #define SAME(field)                                                                    \
     static_assert(                                                                     \
         offsetof(CUDA_MEMCPY3D, field) == offsetof(CUDA_MEMCPY3D_PEER, field),         \
@@ -246,7 +246,7 @@ SAME_IN_V2(count);
 #endif
 
 /* The sizes of a copy between memory and an array are in elements of the array, and how large
- * these are only the driver knows: so such a copy is not told. */
+ * these are only the driver knows: so such a copy is not reported. */
 #if CUDA_VERSION >= 12080
 static side_t side_of(const CUmemcpy3DOperand *operand, const CUextent3D *extent)
 {
@@ -438,7 +438,7 @@ give_node(const range_call_t *call, const void *params, const listener_t *listen
             .kind = RMM_DIAG_COPY, .to_at = AT(name, to), .from_at = AT(name, from),   \
             .count_at = AT(name, ByteCount), .rows_at = ABSENT, .unit = 1              \
     }
-/* The array has an offset and no address: only the other side is told. */
+/* The array has an offset and no address: only the other side is reported. */
 #define COPY_TO_ARRAY(name, suffix, from, stream)                                      \
     {                                                                                  \
         CALL(name, suffix, give_span, stream),                                         \

@@ -57,8 +57,8 @@ RMM_API void rmm_diag_injected_v1(rmm_diag_attach_fn attach);
 /* NULL until launches come: blocks without launches would all look unused. */
 static _Atomic(rmm_diag_engine_t *) active_engine;
 
-/* An older library does not tell in which order a block may be used, nor where it ends. Each copy
- * numbers its resources from 1; here those of two are told apart. */
+/* An older library does not report in which order a block may be used, nor where it ends. Each copy
+ * numbers its resources from 1; here those of two get different numbers. */
 static rmm_diag_block_v1_t
 known_part(const copy_t *copy, const rmm_diag_block_v1_t *block)
 {
@@ -204,7 +204,7 @@ static rmm_guard_queue_fn find_queue(const rmm_diag_services_v1_t *services)
 
 /* --- the engine -------------------------------------------------------------------- */
 
-/* Fewer events than were asked for where the place has no room for more. */
+/* Fewer events than were requested where there is no room for more. */
 static void
 make_timeline(const rmm_diag_services_v1_t *services, rmm_diag_engine_desc_t *desc)
 {

@@ -5,11 +5,11 @@
  * microseconds, so the answer is kept per function. Pure: the driver comes as functions,
  * so that tests can play it.
  *
- * The words of large structs (RMM_DIAG_LARGE_STRUCT_BYTES) come last, and are told apart.
+ * The words of large structs (RMM_DIAG_LARGE_STRUCT_BYTES) come last, and are marked.
  *
  * A word counts if it is aligned in the kernel's parameter block, as every pointer in an
  * unpacked struct is, and if it lies in one parameter: what is between parameters is padding, which
- * may hold anything in a buffer that the program packs. Padding inside a struct cannot be told from
+ * may hold anything in a buffer that the program packs. Padding inside a struct looks like
  * its members, because the driver knows only where a parameter begins and ends.
  *
  * Locks: one short lock around the kept layouts; never held while the driver is asked,

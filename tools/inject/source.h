@@ -31,7 +31,7 @@ uint32_t inject_cupti_set_modes(uint32_t modes);
 /*
  * Tell this librmm-c from now on what the program takes from the driver. Once per process, before
  * inject_cupti_start(), from InitializeInjection(): the driver is being opened, and is not
- * called. Where CUPTI cannot be had nothing is told; inject_cupti_start() says why.
+ * called. Without CUPTI nothing is reported; inject_cupti_start() returns why.
  */
 void inject_cupti_follow_driver(const inject_library_t *library);
 bool inject_cupti_follows_driver(void);

@@ -142,7 +142,7 @@ static bool is_too_small(const plan_t *plan, const char *resource)
     return strcmp(resource, "arena") == 0;
 }
 
-/* What it holds is more than was asked for where memory is mapped in larger pieces. */
+/* It holds more than was requested where memory is mapped in larger pieces. */
 static void count_held(const plan_t *plan, uint64_t held_bytes, advice_candidate_t *out)
 {
     if (out->safe > 0 && held_bytes > out->safe_bytes) {

@@ -127,7 +127,7 @@ bool load_log(const char *path, bool strict, plan_t *plan, load_counts_t *counts
         tool_error("%s: the log has no operation", path);
         return false;
     }
-    if (counts->skipped_rows > 1) { /* one was told by its own line */
+    if (counts->skipped_rows > 1) { /* one was reported by its own line */
         tool_error("%s: %" PRIu64 " rows skipped", path, counts->skipped_rows);
     }
     return true;

@@ -63,7 +63,7 @@ static bool get_number(
     return true;
 }
 
-/* PyTorch 2.0 tells no time: all its operations are at once. */
+/* PyTorch 2.0 records no time: all its operations are at once. */
 static bool
 get_time(const json_t *entry, uint64_t *time_ns, char problem[LOG_PROBLEM_MAX])
 {
@@ -77,7 +77,7 @@ get_time(const json_t *entry, uint64_t *time_ns, char problem[LOG_PROBLEM_MAX])
 static bool
 parse_row(const json_t *entry, log_row_t *row, char problem[LOG_PROBLEM_MAX])
 {
-    row->thread = 1; /* not told */
+    row->thread = 1; /* not recorded */
     row->pointer = 0;
     return get_number(entry, "size", &row->bytes, problem) &&
            get_number(entry, "stream", &row->stream, problem) &&
@@ -216,7 +216,7 @@ static const char *fault_of(const json_stream_t *stream, const snapshot_t *snaps
                                  : NULL;
 }
 
-/* The lines of /rmm/events_pipe are an object each: the first tells what they are. */
+/* The lines of /rmm/events_pipe are an object each: the first shows what they are. */
 snapshot_result_t snapshot_read(
     json_stream_more_fn more, void *context, const log_sink_t *sink,
     char problem[LOG_PROBLEM_MAX])

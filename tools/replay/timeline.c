@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Errors of writing are kept by the stream and told once, at the end. */
+/* The FILE keeps errors of writing; they are reported once, at the end. */
 #include "replay/timeline.h"
 
 #include <inttypes.h>

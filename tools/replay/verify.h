@@ -30,7 +30,7 @@ typedef struct verify_block {
     uint64_t op; /* number of the allocation */
 } verify_block_t;
 
-/* Each function answers 0 or the cudaError_t of the call that failed. */
+/* Each function returns 0 or the cudaError_t of the call that failed. */
 typedef struct verify_backend {
     int (*open)(void **state);
     int (*fill)(void *state, const verify_block_t *block, rmm_stream_t stream);

@@ -19,7 +19,7 @@ static int64_t offset_of(const rmm_diag_finding_info_t *finding)
 
 /* --- for people ------------------------------------------------------------------------- */
 
-/* A stream without an id is told by its handle, which is an address. */
+/* A stream without an id is named by its handle, which is an address. */
 static void print_stream(uint64_t stream_id, FILE *out)
 {
     if (stream_id == UINT64_MAX) {

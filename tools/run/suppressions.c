@@ -241,7 +241,7 @@ void run_suppressions_apply(run_suppressions_t *suppressions, run_report_t *repo
             report->stacks[kept++] = report->stacks[i];
             continue;
         }
-        /* What the program tells may not add up. */
+        /* The program's figures may not add up. */
         count = count < report->findings_total ? count : report->findings_total;
         report->findings_total -= count;
         item->suppressed += count;

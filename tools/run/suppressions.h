@@ -30,7 +30,7 @@ typedef struct run_suppressions {
     uint64_t suppressed; /* occurrences, over all lines */
 } run_suppressions_t;
 
-/* 0, or the exit status for a file that cannot be read or has a bad line, which `message` tells;
+/* 0, or the exit status for a file that cannot be read or has a bad line, described in `message`;
  * then there is nothing to free. path NULL: no suppressions. */
 int run_suppressions_read(
     run_suppressions_t *suppressions, const char *path,

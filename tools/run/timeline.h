@@ -12,7 +12,7 @@
 #include "run/left.h"
 #include "timeline/history.h"
 
-#define RUN_TIMELINE_EVENTS 262144u /* unless others are asked for */
+#define RUN_TIMELINE_EVENTS 262144u /* unless another number is requested */
 #define RUN_TIMELINE_EVENTS_LEAST 16u
 
 /* history is initialised, and finished here. False: one line why in `why`. */

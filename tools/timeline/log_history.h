@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The history that an allocation log tells: blocks and streams, without kernels.
+ * The history in an allocation log: blocks and streams, without kernels.
  */
 #ifndef RMM_TOOLS_TIMELINE_LOG_HISTORY_H
 #define RMM_TOOLS_TIMELINE_LOG_HISTORY_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rmm-timeline: what an allocation log tells of a program's memory over time, as a page and as a
+ * rmm-timeline: what an allocation log has of a program's memory over time, as a page and as a
  * trace. rmm-run makes the same of a program while it runs, with kernels.
  */
 #include <stdio.h>

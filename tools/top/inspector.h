@@ -19,7 +19,7 @@ typedef struct inspector {
     detail_t detail;
     rmm_control_t control;
     bool has_control, is_asked;
-    uint32_t number; /* of the report that was asked for */
+    uint32_t number; /* of the report that was requested */
     rmm_ring_cursor_t log_cursor;
 } inspector_t;
 

@@ -41,7 +41,7 @@ typedef struct node_device {
     char uuid[48], pci_bus_id[24], model[64];
     bool is_host;
     uint64_t capacity_bytes;
-    uint64_t device_free_bytes; /* the least that a program was told by the driver */
+    uint64_t device_free_bytes; /* the least that the driver reported to a program */
     node_figures_t figures; /* sums, 0 where no program is; of marks, NODE_UNKNOWN */
     uint32_t use_count;     /* programs on it */
 } node_device_t;

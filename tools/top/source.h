@@ -41,7 +41,7 @@ const char *source_silence(const source_t *source);
 /* Why none could be taken. */
 const char *source_failure(const source_t *source);
 
-/* NULL: a tree or a recording, whose programs cannot be asked for anything from here. */
+/* NULL: a tree or a recording, whose programs take no requests. */
 const sampler_t *source_sampler(const source_t *source);
 
 #endif /* RMM_TOP_SOURCE_H */

@@ -92,7 +92,7 @@ typedef struct ui {
 /* key: a character or one of ui_key_t. */
 void ui_press(ui_t *ui, uint32_t key, const node_t *node, const history_t *history);
 
-/* What was asked for by keys; false: nothing, or not all is typed yet. */
+/* The action that keys requested; false: none, or not all is typed yet. */
 bool ui_take_request(ui_t *ui, ui_request_t *request_out);
 
 /* The selected resource of the program that is shown; NULL: none. */

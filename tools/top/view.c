@@ -16,7 +16,7 @@ static int put_count(
     return canvas_text(canvas, 0, x, attribute, text);
 }
 
-/* What is not shown is said. */
+/* States how much is not shown. */
 static int draw_missing(canvas_t *canvas, int x, const node_t *node)
 {
     if (node->forbidden != 0) {

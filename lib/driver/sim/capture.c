@@ -8,7 +8,7 @@
  * captured, the legacy stream while a blocking stream captures, dependencies across the
  * border, and the calls that CUDA calls unsafe, on every thread for which the capture's and the
  * thread's mode forbid them: allocation and free (of a pool too, outside of the capture), event
- * query and synchronisation of an event or of any stream. A ruined capture answers 901 until it
+ * query and synchronisation of an event or of any stream. A ruined capture returns 901 until it
  * is ended.
  *
  * Locking: all under rmm__sim_lock.

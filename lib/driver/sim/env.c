@@ -2,7 +2,7 @@
 /*
  * The variables RMM_SIM_*. An empty one counts as unset; a malformed one is an error
  * that names the variable, its value and what it may be, because a test that runs with
- * another setting than it asked for proves nothing.
+ * another setting than it requested proves nothing.
  */
 #include "driver/sim/internal.h"
 

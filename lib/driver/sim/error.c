@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names and texts of the cudaError_t values that the simulated GPU answers with.
+ * Names and texts of the cudaError_t values that the simulated GPU returns.
  */
 #include "driver/sim/internal.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The fault plan: the N-th call from now of a function of the table, or of all of them
- * together, answers with an error and does nothing else. Each fault strikes once.
+ * together, returns an error and does nothing else. Each fault happens once.
  *
  * Only calls through the table count, which are those of the library; a test's own calls
  * through <rmm/sim.h> do not. Without a plan a call costs one relaxed load.

@@ -20,7 +20,7 @@
  *   observe.c  events for the diagnosis, the injected library
  *   api.c      <rmm/sim.h>
  *
- * Locking: rmm__sim_lock protects everything but what is said to be atomic or of one
+ * Locking: rmm__sim_lock protects everything but what is marked as atomic or as of one
  * thread. Functions that need it end in _locked or take an object that it protects.
  * Work runs with the lock held: kernels are short and call nothing of this library,
  * and one lock makes their order that of the seed. Observers are called without it.
@@ -44,7 +44,7 @@
 #define SIM_DEVICE_MAX 32
 #define SIM_PARAM_BYTES_MAX 4096 /* of a kernel, as CUDA before 12.1 */
 
-/* More values of cudaError_t, that only the simulated GPU answers with. */
+/* More values of cudaError_t, that only the simulated GPU returns. */
 enum {
     SIM_ERROR_CAPTURE_MERGE = 902,
     SIM_ERROR_CAPTURE_UNMATCHED = 903,
@@ -212,7 +212,7 @@ void *rmm__sim_enter_object(
 /* ---- threads ---- */
 
 typedef struct sim_thread {
-    uint64_t id; /* 0 until asked for */
+    uint64_t id; /* 0 until queried */
     int device;
     int capture_mode;
     bool in_kernel;
@@ -327,7 +327,7 @@ rmm__sim_task_call(void (*run)(void *object), void (*drop)(void *object), void *
 void rmm__sim_task_release_locked(sim_task_t *task);
 
 /* Queue work at the end of a stream. `task` and `awaits` are borrowed; both NULL: a
- * record. *item_out, if asked for, is a reference of the caller's. */
+ * record. *item_out, if not NULL, is a reference of the caller's. */
 int rmm__sim_queue_locked(
     sim_stream_t *stream, sim_task_t *task, sim_item_t *awaits, sim_item_t **item_out);
 void rmm__sim_item_release_locked(sim_item_t *item);

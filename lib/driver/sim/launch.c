@@ -100,7 +100,7 @@ int rmm__sim_launch(
         &observation);
 }
 
-/* On a stream that is not capturing, and is told from one that is. */
+/* On a stream that is not capturing, as distinct from one that is. */
 static int queue_unobserved(rmm_stream_t handle, sim_task_t *task)
 {
     static const char call[] = "queue";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Managed memory: device memory, which the host reads and writes here anyway, with a note
- * of where a program asked it to lie. Nothing moves, and a note is taken at the call, not
+ * of the preferred location that a program set. Nothing moves, and a note is taken at the call, not
  * in stream order, as CUDA's range attributes are.
  *
  * A list of notes is of ranges that do not overlap: a new one cuts what it covers out of

@@ -107,5 +107,5 @@ void rmm__driver_sim_inject(void)
         return;
     }
     memcpy(&initialize, &symbol, sizeof(initialize));
-    (void)initialize(); /* as the CUDA driver, whatever it answers */
+    (void)initialize(); /* as the CUDA driver, whatever it returns */
 }

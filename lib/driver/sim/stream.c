@@ -72,7 +72,7 @@ static void stream_end_locked(sim_stream_t *stream)
     }
 }
 
-/* The calling thread's own stream on its device, made when first asked for. */
+/* The calling thread's own stream on its device, created at its first use. */
 static sim_entry_t *own_entry_locked(void)
 {
     sim_thread_t *thread = &rmm__sim_thread;
@@ -286,7 +286,7 @@ key_of_entry(const sim_entry_t *entry, rmm_stream_t handle, rmm_stream_key_t *ke
     return true;
 }
 
-/* The real GPU's table answers from stream_ids.h: what is wrong there must show here. An id
+/* The real GPU's table takes ids from stream_ids.h: an error there must show here. An id
  * that is not the simulated GPU's own says nothing: it runs behind HIP's table then. */
 static bool is_known_wrongly(rmm_stream_t handle, const rmm_stream_key_t *key)
 {
