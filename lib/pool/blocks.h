@@ -167,15 +167,15 @@ typedef struct rmm_blocks_gap {
 } rmm_blocks_gap_t;
 
 /*
- * Find what to fill so that `filled` gets a block of `units`: the fewest units of one free
- * block of `gaps`, rounded up to `granule` if the block has that many; among equally few, the
- * lowest. Returns false if no block of `gaps` has the room together with the free blocks
- * beside it.
+ * Find what to fill so that `filled` gets a block in which the request fits: the fewest units
+ * of one free block of `gaps`, rounded up to `granule` if the block has that many; among equally
+ * few, the lowest. It is filled from its back only if the filled part is aligned as requested.
+ * Returns false if no block of `gaps` has the room together with the free blocks beside it.
  * Examines all blocks of `gaps`.
  */
 bool rmm__blocks_find_gap(
-    rmm_blocks_t *blocks, rmm_heap_t gaps, rmm_heap_t filled, uint32_t units,
-    uint32_t granule, rmm_blocks_gap_t *gap_out);
+    rmm_blocks_t *blocks, rmm_heap_t gaps, rmm_heap_t filled,
+    const rmm_blocks_request_t *request, uint32_t granule, rmm_blocks_gap_t *gap_out);
 
 /* The block that was freed last counts as merged. O(1), largest_free O(32). */
 uint64_t rmm__blocks_free_units(const rmm_blocks_t *blocks, rmm_heap_t heap);

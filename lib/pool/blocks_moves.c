@@ -226,18 +226,22 @@ static uint64_t missing_of(uint64_t units, uint64_t beside, uint32_t granule)
 
 /* The cheapest way to get the units by filling this block of `gaps`. False: it is too small. */
 static bool gap_at(
-    const rmm_blocks_t *blocks, uint32_t index, rmm_heap_t filled, uint32_t units,
-    uint32_t granule, rmm_blocks_gap_t *gap)
+    const rmm_blocks_t *blocks, uint32_t index, rmm_heap_t filled,
+    const rmm_blocks_request_t *request, uint32_t granule, rmm_blocks_gap_t *gap)
 {
     const rmm_block_node_t *node = &blocks->nodes[index];
+    const uint64_t end = node->unit + node->units;
     uint32_t before = units_in(blocks, node->prev, filled);
     uint32_t after = units_in(blocks, node->next, filled);
+    uint64_t units = (uint64_t)request->units +
+                     rmm__index_pad(node->unit - before, request->align_units);
     uint64_t from_front = missing_of(units, before, granule);
-    uint64_t from_back = missing_of(units, after, granule);
+    uint64_t from_back = missing_of(request->units, after, granule);
 
-    if (from_back < from_front && from_back <= node->units) {
+    if (from_back < from_front && from_back <= node->units &&
+        rmm__index_pad(end - from_back, request->align_units) == 0) {
         *gap = (rmm_blocks_gap_t){
-            .unit = node->unit + node->units - from_back,
+            .unit = end - from_back,
             .units = (uint32_t)from_back,
             .room = (uint32_t)from_back,
             .before = from_back == node->units ? before : 0,
@@ -258,20 +262,20 @@ static bool gap_at(
 }
 
 bool rmm__blocks_find_gap(
-    rmm_blocks_t *blocks, rmm_heap_t gaps, rmm_heap_t filled, uint32_t units,
-    uint32_t granule, rmm_blocks_gap_t *gap_out)
+    rmm_blocks_t *blocks, rmm_heap_t gaps, rmm_heap_t filled,
+    const rmm_blocks_request_t *request, uint32_t granule, rmm_blocks_gap_t *gap_out)
 {
     bool found = false;
 
     assert(heap_is_valid(blocks, gaps) && heap_is_valid(blocks, filled));
-    assert(gaps != filled && units > 0 && granule > 0);
+    assert(gaps != filled && request->units > 0 && granule > 0);
     rmm__blocks_settle(blocks, gaps);
     rmm__blocks_settle(blocks, filled);
     for (uint32_t index = blocks->heaps[gaps].oldest; index != 0;
          index = blocks->ages[index].newer) {
         rmm_blocks_gap_t gap;
 
-        if (gap_at(blocks, index, filled, units, granule, &gap) &&
+        if (gap_at(blocks, index, filled, request, granule, &gap) &&
             (!found || gap.units < gap_out->units ||
              (gap.units == gap_out->units && gap.unit < gap_out->unit))) {
             *gap_out = gap;

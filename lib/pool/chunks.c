@@ -29,9 +29,10 @@ static uint64_t whole_growth(const engine_t *engine, uint64_t bytes)
                                      : bytes;
 }
 
-static bool chunks_can_grow_locked(const engine_t *engine, uint64_t need)
+static bool
+chunks_can_grow_locked(const engine_t *engine, const rmm_blocks_request_t *request)
 {
-    uint64_t bytes = whole_growth(engine, need);
+    uint64_t bytes = whole_growth(engine, rmm__engine_need_of(request));
 
     return bytes <= ENGINE_RUN_BYTES && bytes <= rmm__engine_room_locked(engine);
 }
@@ -196,13 +197,14 @@ static void take_back(engine_t *engine, uint64_t promised)
     rmm__mutex_unlock(&engine->lock);
 }
 
-static rmm_status_t chunks_grow(engine_t *engine, uint64_t need)
+/* A chunk may begin anywhere: it has room to align the block in it. */
+static rmm_status_t chunks_grow(engine_t *engine, const rmm_blocks_request_t *request)
 {
+    uint64_t need = whole_growth(engine, rmm__engine_need_of(request));
     uint64_t promised, bytes, room;
     rmm_status_t status;
     void *ptr;
 
-    need = whole_growth(engine, need);
     if (need > ENGINE_RUN_BYTES) {
         return too_large(need);
     }
@@ -335,9 +337,10 @@ static bool is_worth_rearranging(engine_t *engine, uint64_t bytes)
 
 /* Give back free chunks, each too small, to make room for one that is large enough. */
 static bool chunks_gather(
-    engine_t *engine, uint64_t need, engine_gather_t how, rmm_status_t *status)
+    engine_t *engine, const rmm_blocks_request_t *request, engine_gather_t how,
+    rmm_status_t *status)
 {
-    uint64_t bytes = whole_growth(engine, need);
+    uint64_t bytes = whole_growth(engine, rmm__engine_need_of(request));
     bool any;
 
     /* checked twice: while a stream is alone, more seems clean than is */
@@ -347,7 +350,7 @@ static bool chunks_gather(
     }
     rmm__engine_part(engine);
     any = is_worth_rearranging(engine, bytes) && chunks_trim(engine, 0) == RMM_OK &&
-          chunks_grow(engine, need) == RMM_OK;
+          chunks_grow(engine, request) == RMM_OK;
     (void)status;
     rmm__engine_rejoin(engine);
     return any;

@@ -195,27 +195,30 @@ static bool fill_in_scope(engine_t *engine, const rmm_blocks_gap_t *gap)
 }
 
 /* Map pieces beside memory that is free already. */
-static bool gather_beside(engine_t *engine, uint64_t need)
+static bool gather_beside(engine_t *engine, const rmm_blocks_request_t *request)
 {
     rmm_blocks_gap_t gap;
     bool found;
 
     rmm__mutex_lock(&engine->lock);
-    found = rmm__range_find_gap_locked(engine, need, &gap);
+    found = rmm__range_find_gap_locked(engine, request, &gap);
     rmm__mutex_unlock(&engine->lock);
     return found && gap.units != 0 && fill_in_scope(engine, &gap);
 }
 
 /*
- * Map free pieces at addresses where nothing is mapped, up to `need` bytes: for a request
+ * Map free pieces at addresses where nothing is mapped, up to the size of the request: for one
  * that did not fit beside free memory because pieces are larger than what was missing there,
  * or because the smallest gap lay between all of them. Growth adds what is missing.
  */
-static bool gather_apart(engine_t *engine, uint64_t need, rmm_status_t *status)
+static bool gather_apart(
+    engine_t *engine, const rmm_blocks_request_t *request, rmm_status_t *status)
 {
     engine_range_t *range = &engine->range;
+    uint64_t need = request->units * RMM_BLOCKS_UNIT;
     rmm_blocks_gap_t gap;
     uint64_t bytes = rmm__round_up(need, range->granule_bytes);
+    rmm_blocks_request_t place = *request;
     free_pieces_t pieces;
     rmm_heap_t nothing;
     bool found = false;
@@ -227,13 +230,13 @@ static bool gather_apart(engine_t *engine, uint64_t need, rmm_status_t *status)
         (pieces.bytes < bytes && !rmm__range_has_room(engine, bytes - pieces.bytes))) {
         return false;
     }
+    place.units += rmm__engine_to_units(pieces.largest_bytes);
     rmm__mutex_lock(&engine->lock);
     if (rmm__blocks_heap_create(engine->blocks, &nothing) != RMM_BLOCKS_OK) {
         *status = RMM_ERR_OUT_OF_HOST_MEMORY;
     } else {
         found = rmm__blocks_find_gap(
-            engine->blocks, range->absent, nothing,
-            rmm__engine_to_units(need + pieces.largest_bytes),
+            engine->blocks, range->absent, nothing, &place,
             rmm__engine_to_units(range->granule_bytes), &gap);
         rmm__blocks_heap_destroy(engine->blocks, nothing);
     }
@@ -271,8 +274,9 @@ static bool is_fragmented(engine_t *engine, uint64_t need)
     return is_worth && free_bytes != 0 && free_bytes >= reserved / COMPACT_PART;
 }
 
-static bool compact(engine_t *engine, uint64_t need)
+static bool compact(engine_t *engine, const rmm_blocks_request_t *request)
 {
+    uint64_t need = rmm__engine_need_of(request); /* any block of that size will do */
     bool any;
 
     if (!is_fragmented(engine, need)) {
@@ -286,7 +290,7 @@ static bool compact(engine_t *engine, uint64_t need)
         any = rmm__blocks_largest_free(engine->blocks, engine->clean) >=
               need / RMM_BLOCKS_UNIT;
         rmm__mutex_unlock(&engine->lock);
-        any = any || gather_beside(engine, need);
+        any = any || gather_beside(engine, request);
     }
     rmm__engine_rejoin(engine);
     return any;
@@ -295,12 +299,14 @@ static bool compact(engine_t *engine, uint64_t need)
 /* ENGINE_GATHER_SOME is always worth another try: with everything clean, less may be missing than
  * before. */
 bool rmm__range_gather(
-    engine_t *engine, uint64_t need, engine_gather_t how, rmm_status_t *status)
+    engine_t *engine, const rmm_blocks_request_t *request, engine_gather_t how,
+    rmm_status_t *status)
 {
+    const rmm_blocks_request_t room = rmm__range_request(engine, request);
     bool was_alone, is_clean, any;
 
     if (how == ENGINE_GATHER_IF_WORTH) {
-        return compact(engine, need);
+        return compact(engine, &room);
     }
     rmm__mutex_lock(&engine->lock);
     /* while a stream is alone, more seems clean than is; parting takes time */
@@ -318,9 +324,9 @@ bool rmm__range_gather(
         (void)rmm__engine_synchronise(engine);
     }
     if (how == ENGINE_GATHER_ALL) {
-        any = gather_apart(engine, need, status);
+        any = gather_apart(engine, &room, status);
     } else {
-        (void)gather_beside(engine, need);
+        (void)gather_beside(engine, &room);
     }
     rmm__engine_rejoin(engine);
     return any;

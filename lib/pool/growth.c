@@ -217,13 +217,13 @@ static uint64_t piece_bytes(const engine_t *engine, uint64_t held)
     return rmm__round_up(bytes, engine->range.granule_bytes);
 }
 
-static rmm_status_t no_addresses(const engine_t *engine, uint64_t need)
+rmm_status_t rmm__range_no_addresses(const engine_t *engine, uint64_t bytes)
 {
     return rmm__error(
         RMM_ERR_OUT_OF_MEMORY,
         "its address range of %" PRIu64 " bytes has no %" PRIu64
         " contiguous free bytes",
-        engine->range.bytes, need);
+        engine->range.bytes, bytes);
 }
 
 typedef enum plan {
@@ -268,12 +268,13 @@ static plan_t take_locked(engine_t *engine, growth_t *growth)
 
 /* What is mapped, and where, is decided and taken under one lock: two threads here at once get
  * different addresses, and together do not exceed the maximum. */
-static plan_t plan_locked(engine_t *engine, uint64_t need, growth_t *growth)
+static plan_t
+plan_locked(engine_t *engine, const rmm_blocks_request_t *request, growth_t *growth)
 {
     uint64_t granule = engine->range.granule_bytes;
     rmm_blocks_gap_t gap;
 
-    if (!rmm__range_find_gap_locked(engine, need, &gap)) {
+    if (!rmm__range_find_gap_locked(engine, request, &gap)) {
         return PLAN_NO_ADDRESSES;
     }
     if (gap.units == 0) {
@@ -298,13 +299,14 @@ static rmm_status_t grow_as_planned(engine_t *engine, growth_t *growth)
     return status;
 }
 
-static rmm_status_t grow(engine_t *engine, uint64_t need, bool is_limited)
+static rmm_status_t
+grow(engine_t *engine, const rmm_blocks_request_t *request, bool is_limited)
 {
     growth_t growth = {.is_limited = is_limited};
     plan_t plan;
 
     rmm__mutex_lock(&engine->lock);
-    plan = plan_locked(engine, need, &growth);
+    plan = plan_locked(engine, request, &growth);
     rmm__mutex_unlock(&engine->lock);
     switch (plan) {
     case PLAN_MADE:
@@ -312,7 +314,7 @@ static rmm_status_t grow(engine_t *engine, uint64_t need, bool is_limited)
     case PLAN_NOT_NEEDED:
         return RMM_OK;
     case PLAN_NO_ADDRESSES:
-        return no_addresses(engine, need);
+        return rmm__range_no_addresses(engine, rmm__engine_need_of(request));
     case PLAN_NO_ROOM:
         return rmm__engine_no_room(engine, growth.room);
     case PLAN_NO_HOST_MEMORY:
@@ -322,10 +324,12 @@ static rmm_status_t grow(engine_t *engine, uint64_t need, bool is_limited)
 }
 
 /* The owner is called before the place is chosen: it may trim its neighbours. */
-rmm_status_t rmm__range_grow(engine_t *engine, uint64_t need)
+rmm_status_t rmm__range_grow(engine_t *engine, const rmm_blocks_request_t *request)
 {
     const engine_owner_t *ops = engine->owner_ops;
-    uint64_t most = rmm__round_up(need, engine->range.granule_bytes);
+    const rmm_blocks_request_t room = rmm__range_request(engine, request);
+    uint64_t most =
+        rmm__round_up(room.units * RMM_BLOCKS_UNIT, engine->range.granule_bytes);
     uint64_t promised = 0;
     rmm_status_t status = RMM_OK;
 
@@ -335,15 +339,17 @@ rmm_status_t rmm__range_grow(engine_t *engine, uint64_t need)
     if (status != RMM_OK) {
         return status;
     }
-    status = grow(engine, need, promised != 0);
+    status = grow(engine, &room, promised != 0);
     if (promised != 0) {
         ops->end_growth(engine->owner, promised);
     }
     return status;
 }
 
-bool rmm__range_can_grow_locked(const engine_t *engine, uint64_t need)
+bool rmm__range_can_grow_locked(
+    const engine_t *engine, const rmm_blocks_request_t *request)
 {
+    uint64_t need = rmm__range_request(engine, request).units * RMM_BLOCKS_UNIT;
     uint64_t room = rmm__engine_room_locked(engine);
     uint64_t free_bytes =
         rmm__engine_free_bytes_locked(engine) + engine->transit_units * RMM_BLOCKS_UNIT;

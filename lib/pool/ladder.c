@@ -87,17 +87,17 @@ static bool cover(climb_t *climb)
 
 static bool grow(climb_t *climb)
 {
-    rmm_status_t status =
-        climb->engine->source->grow(climb->engine, rmm__engine_need(climb->alloc));
+    const rmm_blocks_request_t request = rmm__engine_request(climb->alloc);
+    rmm_status_t status = climb->engine->source->grow(climb->engine, &request);
 
     return note(climb, status == RMM_OK, status);
 }
 
 static bool move_together(climb_t *climb, engine_gather_t how)
 {
+    const rmm_blocks_request_t request = rmm__engine_request(climb->alloc);
     rmm_status_t status = RMM_ERR_OUT_OF_MEMORY;
-    bool any = climb->engine->source->gather(
-        climb->engine, rmm__engine_need(climb->alloc), how, &status);
+    bool any = climb->engine->source->gather(climb->engine, &request, how, &status);
 
     return note(climb, any, status);
 }
@@ -178,6 +178,7 @@ static rmm_status_t climb_all(climb_t *climb)
 static bool is_futile(engine_t *engine, const engine_alloc_t *alloc)
 {
     const engine_futile_t *futile = &engine->futile;
+    const rmm_blocks_request_t request = rmm__engine_request(alloc);
     uint64_t room, free_bytes;
     bool can_grow;
     bool is_known;
@@ -186,7 +187,7 @@ static bool is_futile(engine_t *engine, const engine_alloc_t *alloc)
     room = rmm__engine_room_locked(engine);
     free_bytes = rmm__engine_free_bytes_locked(engine) +
                  engine->transit_units * RMM_BLOCKS_UNIT + engine->promised_bytes;
-    can_grow = engine->source->can_grow_locked(engine, rmm__engine_need(alloc));
+    can_grow = engine->source->can_grow_locked(engine, &request);
     is_known = futile->units != 0 && futile->units <= alloc->units &&
                futile->changes == engine->changes &&
                futile->graphs_gone == rmm__engine_graphs_gone() &&

@@ -85,13 +85,27 @@ void rmm__range_arrive(
     }
 }
 
-bool rmm__range_find_gap_locked(engine_t *engine, uint64_t need, rmm_blocks_gap_t *gap)
+rmm_blocks_request_t
+rmm__range_request(const engine_t *engine, const rmm_blocks_request_t *request)
+{
+    const engine_range_t *range = &engine->range;
+    uint64_t align_bytes = request->align_units * RMM_BLOCKS_UNIT;
+
+    return range->granule_bytes % align_bytes == 0 &&
+                   (uintptr_t)range->address % align_bytes == 0
+               ? *request
+               : (rmm_blocks_request_t){
+                     rmm__engine_to_units(rmm__engine_need_of(request)), 1};
+}
+
+bool rmm__range_find_gap_locked(
+    engine_t *engine, const rmm_blocks_request_t *request, rmm_blocks_gap_t *gap)
 {
     const engine_range_t *range = &engine->range;
 
-    return need <= range->bytes &&
+    return request->units <= range->bytes / RMM_BLOCKS_UNIT &&
            rmm__blocks_find_gap(
-               engine->blocks, range->absent, engine->clean, rmm__engine_to_units(need),
+               engine->blocks, range->absent, engine->clean, request,
                rmm__engine_to_units(range->granule_bytes), gap);
 }
 

@@ -104,6 +104,14 @@ static rmm_status_t enter_range(engine_t *engine)
     return entered ? RMM_OK : RMM_ERR_OUT_OF_HOST_MEMORY;
 }
 
+static rmm_status_t grow_at_first(engine_t *engine, uint64_t bytes)
+{
+    const rmm_blocks_request_t request = {rmm__engine_to_units(bytes), 1};
+
+    return bytes <= engine->range.bytes ? rmm__range_grow(engine, &request)
+                                        : rmm__range_no_addresses(engine, bytes);
+}
+
 static rmm_status_t range_open(engine_t *engine, const engine_plan_t *plan)
 {
     rmm_driver_scope_t scope;
@@ -127,7 +135,7 @@ static rmm_status_t range_open(engine_t *engine, const engine_plan_t *plan)
     }
     status = enter_range(engine);
     return status == RMM_OK && plan->initial_bytes != 0
-               ? rmm__range_grow(engine, plan->initial_bytes)
+               ? grow_at_first(engine, plan->initial_bytes)
                : status;
 }
 

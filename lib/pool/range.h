@@ -43,8 +43,13 @@ bool rmm__range_depart_locked(
 void rmm__range_arrive(
     engine_t *engine, engine_transit_t *transit, range_rest_t to, int64_t gained);
 
-/* Where the least memory is missing for `need` contiguous bytes; false: nowhere. */
-bool rmm__range_find_gap_locked(engine_t *engine, uint64_t need, rmm_blocks_gap_t *gap);
+/* The request as the range has to make room for it. Memory is mapped in granules, which are
+ * aligned to their size: a block that is no more aligned than that needs nothing besides. */
+rmm_blocks_request_t
+rmm__range_request(const engine_t *engine, const rmm_blocks_request_t *request);
+/* Where the least memory is missing for this block; false: nowhere. */
+bool rmm__range_find_gap_locked(
+    engine_t *engine, const rmm_blocks_request_t *request, rmm_blocks_gap_t *gap);
 
 /* Reserve room in the array for so many more pieces; false: no host memory. Each is used by
  * an insertion, or unreserved. Taking a piece out keeps its room reserved. */
@@ -69,15 +74,19 @@ void rmm__piece_release(engine_t *engine, const engine_piece_t *piece);
 
 /* --- growth.c: operations of the source ---------------------------------------------- */
 
-rmm_status_t rmm__range_grow(engine_t *engine, uint64_t need);
-bool rmm__range_can_grow_locked(const engine_t *engine, uint64_t need);
+rmm_status_t rmm__range_grow(engine_t *engine, const rmm_blocks_request_t *request);
+bool rmm__range_can_grow_locked(
+    const engine_t *engine, const rmm_blocks_request_t *request);
+rmm_status_t rmm__range_no_addresses(
+    const engine_t *engine, uint64_t bytes); /* sets the last error */
 /* Do the maximum and the device leave so many bytes? Asks the driver. */
 bool rmm__range_has_room(engine_t *engine, uint64_t bytes);
 
 /* --- gather.c ------------------------------------------------------------------------ */
 
 bool rmm__range_gather(
-    engine_t *engine, uint64_t need, engine_gather_t how, rmm_status_t *status);
+    engine_t *engine, const rmm_blocks_request_t *request, engine_gather_t how,
+    rmm_status_t *status);
 rmm_status_t rmm__range_trim(engine_t *engine, uint64_t keep_bytes);
 
 #endif /* RMM_POOL_RANGE_H */

@@ -28,15 +28,17 @@ typedef enum engine_gather {
 struct engine_source_ops {
     /* For a new engine: take its initial bytes. After a failure fini() is called as well. */
     rmm_status_t (*open)(engine_t *engine, const engine_plan_t *plan);
-    /* Take enough for a block of `need` bytes, a multiple of 256, and some more if available.
-     * RMM_OK, or the last error has the reason. */
-    rmm_status_t (*grow)(engine_t *engine, uint64_t need);
+    /* Take enough for a block of this size and alignment, and some more if available. RMM_OK, or
+     * the last error has the reason. */
+    rmm_status_t (*grow)(engine_t *engine, const rmm_blocks_request_t *request);
     /* Does the maximum allow such growth? */
-    bool (*can_grow_locked)(const engine_t *engine, uint64_t need);
+    bool (*can_grow_locked)(
+        const engine_t *engine, const rmm_blocks_request_t *request);
     /* Move free memory together. True: try again. False, with *status set: it could not be
      * tried. */
     bool (*gather)(
-        engine_t *engine, uint64_t need, engine_gather_t how, rmm_status_t *status);
+        engine_t *engine, const rmm_blocks_request_t *request, engine_gather_t how,
+        rmm_status_t *status);
     /* Return free memory, the highest addresses first, down to keep_bytes. */
     rmm_status_t (*trim)(engine_t *engine, uint64_t keep_bytes);
     /* Give everything back that nothing can use any more. */

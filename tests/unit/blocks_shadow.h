@@ -241,20 +241,24 @@ beside(model_t *model, uint64_t unit, rmm_heap_t heap, uint32_t run)
                : 0;
 }
 
-/* The least that filling one end of this block takes; UINT32_MAX: it does not do. */
+/* The least that filling one end of this block takes; UINT32_MAX: it does not do. From the back no
+ * more than the block needs is filled, and only if that is aligned. */
 static inline uint32_t least_to_fill(
     model_t *model, uint64_t unit, uint32_t room, uint32_t run, rmm_heap_t filled,
-    uint32_t units, uint32_t granule)
+    const rmm_blocks_request_t *request, uint32_t granule)
 {
+    uint32_t units = request->units;
     uint32_t before = beside(model, unit - 1, filled, run);
     uint32_t after = beside(model, unit + room, filled, run);
+    uint32_t pad = rmm__index_pad(unit - before, request->align_units);
 
     for (uint32_t n = granule; n - granule < room; n += granule) {
         uint32_t taken = n < room ? n : room;
         bool whole = taken == room;
 
-        if (before + taken + (whole ? after : 0) >= units ||
-            after + taken + (whole ? before : 0) >= units) {
+        if (before + taken + (whole ? after : 0) >= units + pad ||
+            (taken == n && after + taken >= units && after + taken < units + granule &&
+             rmm__index_pad(unit + room - taken, request->align_units) == 0)) {
             return taken;
         }
     }

@@ -54,15 +54,17 @@ static void make_gap(fixture_t *f, uint32_t at, uint32_t units)
 
 static rmm_blocks_gap_t gap_for(fixture_t *f, uint32_t units, uint32_t granule)
 {
+    const rmm_blocks_request_t request = {units, 1};
     rmm_blocks_gap_t gap = {.units = UINT32_MAX};
 
     assert_true(
-        rmm__blocks_find_gap(f->blocks, f->other, f->heap, units, granule, &gap));
+        rmm__blocks_find_gap(f->blocks, f->other, f->heap, &request, granule, &gap));
     return gap;
 }
 
 CASE(growth_at_the_tail_takes_only_what_is_missing)
 {
+    const rmm_blocks_request_t too_large = {RUN_UNITS - 155, 1};
     fixture_t *f = *state;
     rmm_blocks_gap_t gap;
 
@@ -74,7 +76,7 @@ CASE(growth_at_the_tail_takes_only_what_is_missing)
     assert_int_equal(gap.before, 100);
     assert_int_equal(gap.room, RUN_UNITS - 256);
     assert_false(
-        rmm__blocks_find_gap(f->blocks, f->other, f->heap, RUN_UNITS - 155, 64, &gap));
+        rmm__blocks_find_gap(f->blocks, f->other, f->heap, &too_large, 64, &gap));
     assert_int_equal(gap_for(f, RUN_UNITS - 156, 64).units, RUN_UNITS - 256);
 }
 

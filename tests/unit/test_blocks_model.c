@@ -412,7 +412,7 @@ static void do_move(model_t *model)
 /* Lowest and least, of which the manager knows only one that fills from the front. */
 static void compare_gap(
     model_t *model, const rmm_blocks_gap_t *gap, rmm_heap_t gaps, rmm_heap_t filled,
-    uint32_t units)
+    const rmm_blocks_request_t *request)
 {
     shadow_block_t block = block_around(model, gap->unit);
     uint32_t run = cell_at(model, gap->unit)->run;
@@ -425,21 +425,25 @@ static void compare_gap(
     require(model, gap->units <= gap->room);
     require(model, gap->before == (is_back ? 0 : before));
     require(model, gap->after == (gap->units == gap->room ? after : 0));
-    require(model, gap->units + gap->before + gap->after >= units);
+    require(
+        model, gap->units + gap->before + gap->after >=
+                   request->units +
+                       rmm__index_pad(gap->unit - gap->before, request->align_units));
 }
 
 static void do_find_gap(model_t *model)
 {
     shadow_heap_t *gaps = some_heap(model), *filled = some_heap(model);
-    uint32_t units = 1 + draw_units(model, WINDOW_UNITS);
+    const rmm_blocks_request_t request = {
+        1 + draw_units(model, WINDOW_UNITS), 1u << draw(model, 7)};
     uint32_t granule = 1 + draw(model, 40);
     uint32_t least = UINT32_MAX;
     rmm_blocks_gap_t gap;
     bool found;
 
     if (gaps == filled ||
-        rmm__blocks_largest_free(model->blocks, filled->heap) >= units) {
-        return; /* nothing is missing */
+        rmm__blocks_largest_free(model->blocks, filled->heap) >= request.units) {
+        return; /* nothing is missing, or only the alignment */
     }
     settle(model, gaps);
     settle(model, filled);
@@ -448,17 +452,17 @@ static void do_find_gap(model_t *model)
         if (window->cells[i].heap == gaps->heap) {
             uint32_t here = least_to_fill(
                 model, window->first + i, end - i, window->cells[i].run, filled->heap,
-                units, granule);
+                &request, granule);
 
             least = here < least ? here : least;
         }
     }
     found = rmm__blocks_find_gap(
-        model->blocks, gaps->heap, filled->heap, units, granule, &gap);
+        model->blocks, gaps->heap, filled->heap, &request, granule, &gap);
     require(model, found == (least != UINT32_MAX));
     if (found) {
         require(model, gap.units == least);
-        compare_gap(model, &gap, gaps->heap, filled->heap, units);
+        compare_gap(model, &gap, gaps->heap, filled->heap, &request);
     }
 }
 

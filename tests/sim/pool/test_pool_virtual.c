@@ -134,6 +134,60 @@ CASE(gives_alignments_up_to_the_largest)
     rmm_resource_release(pool);
 }
 
+static void *take_aligned(rmm_resource_t *pool, size_t bytes, size_t align)
+{
+    void *ptr = NULL;
+
+    assert_ok(rmm_resource_alloc(pool, bytes, align, NULL, &ptr));
+    assert_int_equal((uintptr_t)ptr % align, 0);
+    return ptr;
+}
+
+/* Pieces are aligned as far as any request may ask: that takes no memory besides. */
+CASE(an_alignment_leaves_the_maximum_to_blocks)
+{
+    const size_t half = BLOCKS / 2 * PIECE;
+
+    for (size_t align = 256; align <= RMM_ALIGN_MAX; align *= 2) {
+        rmm_resource_t *pool = make_virtual_pool(0, BLOCKS * PIECE);
+        void *blocks[BLOCKS];
+        void *front, *back;
+
+        rmm_resource_dealloc(
+            pool, take_aligned(pool, 2 * half, align), 2 * half, align, NULL);
+        assert_ok(rmm_resource_trim(pool, 0));
+        front = take_aligned(pool, half, align);
+        assert_int_equal(reserved_of(pool), half);
+        back = take_aligned(pool, half, align);
+        rmm_resource_dealloc(pool, front, half, align, NULL);
+        rmm_resource_dealloc(pool, back, half, align, NULL);
+        fill_pool(pool, blocks);
+        give_every_second(pool, blocks);
+        front = take_aligned(pool, half, align); /* of pieces that were scattered */
+        rmm_resource_dealloc(pool, front, half, align, NULL);
+        check_and_give_others(pool, blocks);
+        assert_int_equal(stats_of(pool).oom_count, 0);
+        assert_accounting_agrees(pool);
+        rmm_resource_release(pool);
+    }
+}
+
+/* The free memory in front of what is mapped counts as far as the block can begin in it. */
+CASE(an_aligned_block_grows_from_unaligned_memory)
+{
+    rmm_resource_t *pool = make_virtual_pool(0, 3 * PIECE);
+    void *odd = take(pool, PIECE / 2 + 256, NULL);
+    void *block = take_aligned(pool, 2 * PIECE + PIECE / 4, PIECE / 4);
+
+    assert_int_equal(reserved_of(pool), 3 * PIECE);
+    rmm_resource_dealloc(pool, block, 2 * PIECE + PIECE / 4, PIECE / 4, NULL);
+    assert_int_equal(
+        rmm_resource_alloc(pool, 2 * PIECE + PIECE / 2, PIECE / 4, NULL, &block),
+        RMM_ERR_OUT_OF_MEMORY);
+    give(pool, odd, PIECE / 2 + 256, NULL);
+    rmm_resource_release(pool);
+}
+
 /* --- trim ---------------------------------------------------------------------------- */
 
 CASE(trim_gives_back_pieces_between_blocks_in_use)
