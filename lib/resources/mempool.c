@@ -6,6 +6,8 @@
  * difference at the location. So the location has the sum of the last answers, even if
  * several threads query at once.
  *
+ * The list of kept blocks has no lock: a thread adds one block, or takes all.
+ *
  * Locking: `pools_lock` protects the list and the references. A forked child begins
  * with an empty list: the pools in it belong to the parent's driver.
  */
@@ -97,13 +99,79 @@ rmm_status_t rmm__mempool_open(const rmm_mempool_plan_t *plan, rmm_mempool_t **p
     return RMM_OK;
 }
 
+/* --- kept blocks -------------------------------------------------------------------- */
+
+static void add_kept(rmm_mempool_t *pool, rmm_mempool_kept_t *block)
+{
+    block->next = atomic_load_explicit(&pool->kept, memory_order_relaxed);
+    /* release: pairs with the acquire of the thread that takes the list */
+    while (!atomic_compare_exchange_weak_explicit(
+        &pool->kept, &block->next, block, memory_order_release, memory_order_relaxed)) {
+    }
+}
+
+bool rmm__mempool_keep(rmm_mempool_t *pool, void *ptr)
+{
+    rmm_mempool_kept_t *block = rmm__calloc(1, sizeof(*block));
+
+    if (block == NULL) {
+        return false;
+    }
+    block->ptr = ptr;
+    add_kept(pool, block);
+    return true;
+}
+
+void rmm__mempool_free_kept(rmm_mempool_t *pool, rmm_stream_t stream)
+{
+    rmm_mempool_kept_t *block = NULL;
+
+    if (atomic_load_explicit(&pool->kept, memory_order_relaxed) != NULL) {
+        /* acquire: pairs with add_kept() */
+        block = atomic_exchange_explicit(&pool->kept, NULL, memory_order_acquire);
+    }
+    while (block != NULL) {
+        rmm_mempool_kept_t *next = block->next;
+        int error = pool->driver->mempool_free(block->ptr, stream);
+
+        if (error != RMM_DRIVER_OK && error != RMM_DRIVER_UNLOADING) {
+            rmm__log_error(
+                "device %d: cudaFreeAsync of %p failed: %s (%d)", pool->device,
+                block->ptr, pool->driver->error_name(error), error);
+        }
+        rmm__free(block);
+        block = next;
+    }
+}
+
+/* The pool ends, and its device could not be waited for. */
+static void forget_kept(rmm_mempool_t *pool)
+{
+    rmm_mempool_kept_t *block =
+        atomic_exchange_explicit(&pool->kept, NULL, memory_order_acquire);
+
+    while (block != NULL) {
+        rmm_mempool_kept_t *next = block->next;
+
+        rmm__log_error(
+            "device %d: %p stays allocated from its memory pool: the device could not "
+            "be made current",
+            pool->device, block->ptr);
+        rmm__free(block);
+        block = next;
+    }
+}
+
+/* --- the end of a pool -------------------------------------------------------------- */
+
 /*
  * The barrier waits for the work. But a pool releases memory only after a synchronisation has seen
  * the free complete, and a cudaFree does not count as a synchronisation. One of any stream does, so
  * this synchronises an idle stream, which is part of no capture.
  */
-int rmm__mempool_see_frees(const rmm_driver_t *driver)
+int rmm__mempool_see_frees(rmm_mempool_t *pool)
 {
+    const rmm_driver_t *driver = pool->driver;
     int error = rmm__driver_barrier(driver);
     rmm_stream_t stream;
 
@@ -112,13 +180,26 @@ int rmm__mempool_see_frees(const rmm_driver_t *driver)
     }
     error = driver->stream_create(RMM_STREAM_NON_BLOCKING, &stream);
     if (error == RMM_DRIVER_OK) {
+        rmm__mempool_free_kept(pool, stream);
         error = driver->stream_synchronize(stream);
         (void)driver->stream_destroy(stream);
     }
     return error;
 }
 
-static void end_pool(const rmm_mempool_t *pool)
+/* A pool of the program's gets back what was kept, and is otherwise left as it is. */
+static void leave_pool(rmm_mempool_t *pool)
+{
+    rmm_driver_scope_t scope;
+
+    if (atomic_load_explicit(&pool->kept, memory_order_relaxed) != NULL &&
+        rmm__driver_scope_enter(&scope, pool->driver, pool->device) == RMM_OK) {
+        (void)rmm__mempool_see_frees(pool);
+        rmm__driver_scope_leave(&scope);
+    }
+}
+
+static void end_pool(rmm_mempool_t *pool)
 {
     const rmm_driver_t *driver = pool->driver;
     bool destroys = pool->end == RMM_MEMPOOL_DESTROY;
@@ -127,7 +208,7 @@ static void end_pool(const rmm_mempool_t *pool)
 
     if (rmm__driver_scope_enter(&scope, driver, pool->device) == RMM_OK) {
         /* so that the pool can release everything that was freed */
-        (void)rmm__mempool_see_frees(driver);
+        (void)rmm__mempool_see_frees(pool);
         error = destroys ? driver->mempool_destroy(pool->handle)
                          : driver->mempool_trim(pool->handle, 0);
         rmm__driver_scope_leave(&scope);
@@ -155,7 +236,10 @@ void rmm__mempool_close(rmm_mempool_t *pool, bool keep_native)
     }
     if (!keep_native && pool->end != RMM_MEMPOOL_LEAVE) {
         end_pool(pool);
+    } else {
+        leave_pool(pool);
     }
+    forget_kept(pool);
     rmm__free(pool);
 }
 

@@ -18,6 +18,9 @@
  * of blocks (tracked.h). The legacy default stream costs four calls more, which make
  * the resource's device current.
  *
+ * A free on the legacy default stream needs the pool's device to be current. If it cannot be,
+ * the block is kept, and freed by the next call that uses that stream, by a trim, or at the end.
+ *
  * Locking: as tracked.h; `pools_lock` (mempool.c) protects the list of pools and their
  * references. No lock is held during a driver call.
  */
@@ -40,14 +43,21 @@ typedef enum rmm_mempool_end {
     RMM_MEMPOOL_DESTROY /* destroy it: a resource created it */
 } rmm_mempool_end_t;
 
+/* A block whose free on the legacy default stream failed before the driver was called. */
+typedef struct rmm_mempool_kept {
+    struct rmm_mempool_kept *next;
+    void *ptr;
+} rmm_mempool_kept_t;
+
 typedef struct rmm_mempool {
     struct rmm_mempool *next;
     const rmm_driver_t *driver;
     rmm_driver_mempool_t handle;
     int device;
-    rmm_mempool_end_t end;            /* protected by pools_lock */
-    uint32_t references;              /* protected by pools_lock */
-    _Atomic(uint64_t) reserved_bytes; /* as counted at the location */
+    rmm_mempool_end_t end;              /* protected by pools_lock */
+    uint32_t references;                /* protected by pools_lock */
+    _Atomic(uint64_t) reserved_bytes;   /* as counted at the location */
+    _Atomic(rmm_mempool_kept_t *) kept; /* a list, which is taken as a whole */
 } rmm_mempool_t;
 
 typedef struct rmm_mempool_resource {
@@ -101,7 +111,13 @@ rmm__mempool_open(const rmm_mempool_plan_t *plan, rmm_mempool_t **pool_out);
 void rmm__mempool_close(rmm_mempool_t *pool, bool keep_native);
 
 /* Wait for the device, for a trim to return all freed memory. In a scope. A driver's error. */
-int rmm__mempool_see_frees(const rmm_driver_t *driver);
+int rmm__mempool_see_frees(rmm_mempool_t *pool);
+
+/* Keep a block that was freed on the legacy default stream. False: no host memory. */
+bool rmm__mempool_keep(rmm_mempool_t *pool, void *ptr);
+/* Free the kept blocks on `stream`: the legacy default stream, or one that is ordered after it. In
+ * a scope. */
+void rmm__mempool_free_kept(rmm_mempool_t *pool, rmm_stream_t stream);
 
 /* Ask the driver what the pool holds, for the location and this slot. RMM_DRIVER_OK or its
  * error. */

@@ -50,7 +50,7 @@ RMM_COLD static rmm_status_t too_aligned(const rmm_tracked_t *tracked, size_t al
 static rmm_status_t
 obtain(rmm_tracked_t *tracked, const rmm_request_t *request, void **ptr_out)
 {
-    const rmm_mempool_t *pool = from_tracked(tracked)->pool;
+    rmm_mempool_t *pool = from_tracked(tracked)->pool;
     size_t bytes = rmm__diag_guarded_bytes(request->bytes, request->facts_out != NULL);
     rmm_driver_scope_t scope;
     int error;
@@ -60,6 +60,9 @@ obtain(rmm_tracked_t *tracked, const rmm_request_t *request, void **ptr_out)
     }
     if (!rmm__driver_relax_enter(&scope, pool->driver, pool->device, request->stream)) {
         return RMM_ERR_CUDA; /* the last error says why */
+    }
+    if (rmm_stream_is_default(request->stream)) {
+        rmm__mempool_free_kept(pool, RMM_STREAM_LEGACY);
     }
     error = pool->driver->mempool_alloc(pool->handle, ptr_out, bytes, request->stream);
     if (error == RMM_DRIVER_MEMORY_ALLOCATION && bytes != request->bytes) {
@@ -77,15 +80,22 @@ obtain(rmm_tracked_t *tracked, const rmm_request_t *request, void **ptr_out)
 
 static void give_back(rmm_tracked_t *tracked, void *ptr, const rmm_request_t *request)
 {
-    const rmm_mempool_t *pool = from_tracked(tracked)->pool;
+    rmm_mempool_t *pool = from_tracked(tracked)->pool;
+    bool is_default = rmm_stream_is_default(request->stream);
     rmm_driver_scope_t scope;
     int error;
 
     if (rmm__driver_relax_enter(&scope, pool->driver, pool->device, request->stream)) {
+        if (is_default) {
+            rmm__mempool_free_kept(pool, RMM_STREAM_LEGACY);
+        }
         error = pool->driver->mempool_free(ptr, request->stream);
         rmm__driver_relax_leave(&scope);
     } else { /* the stream would be another device's, or a capture would be ruined */
         error = rmm_last_cuda_error();
+        if (is_default && rmm__mempool_keep(pool, ptr)) {
+            return;
+        }
     }
     if (error != RMM_DRIVER_OK && error != RMM_DRIVER_UNLOADING) {
         rmm__log_error(
@@ -207,7 +217,7 @@ void rmm__mempool_refresh(const rmm_resource_t *mr)
 
 rmm_status_t rmm__mempool_trim(rmm_resource_t *mr, size_t keep_bytes)
 {
-    const rmm_mempool_t *pool = from_const_base(mr)->pool;
+    rmm_mempool_t *pool = from_const_base(mr)->pool;
     rmm_driver_scope_t scope;
     rmm_status_t status = rmm__driver_scope_enter(&scope, pool->driver, pool->device);
     int error;
@@ -215,7 +225,7 @@ rmm_status_t rmm__mempool_trim(rmm_resource_t *mr, size_t keep_bytes)
     if (status != RMM_OK) {
         return status;
     }
-    error = rmm__mempool_see_frees(pool->driver);
+    error = rmm__mempool_see_frees(pool);
     if (error == RMM_DRIVER_OK) {
         error = pool->driver->mempool_trim(pool->handle, keep_bytes);
     }

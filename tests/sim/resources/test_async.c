@@ -458,6 +458,77 @@ TEST_CASE(work_that_is_queued_outlives_the_resource)
 
 /* --- figures ------------------------------------------------------------------------ */
 
+/* A block is freed while its device cannot be made current. */
+static void *free_in_vain(rmm_resource_t *mr)
+{
+    void *block = take(mr, 100 * MIB, NULL);
+
+    assert_cuda(rmm_sim_set_device(1));
+    assert_true(rmm_sim_fail("device_set:1"));
+    give(mr, block, 100 * MIB, NULL);
+    assert_true(rmm_sim_fail_struck());
+    assert_true(rmm_sim_fail(NULL));
+    assert_int_equal(stats_of(mr).invalid_free_count, 0);
+    return block;
+}
+
+static uint64_t used_bytes(const rmm_resource_t *mr)
+{
+    rmm_driver_mempool_figures_t figures;
+
+    assert_cuda(sim_driver()->mempool_figures(handle_of(mr), &figures));
+    return figures.used_bytes;
+}
+
+TEST_CASE(the_next_call_on_the_stream_frees_what_could_not_be_freed)
+{
+    rmm_resource_t *mr = make_async();
+    void *other = take(mr, MIB, NULL);
+    void *block;
+
+    free_in_vain(mr);
+    give(mr, other, MIB, NULL);
+    assert_cuda(rmm_sim_set_device(0));
+    assert_cuda(rmm_sim_device_synchronize());
+    assert_int_equal(used_bytes(mr), 0);
+    block = free_in_vain(mr);
+    assert_ptr_equal(take(mr, 100 * MIB, NULL), block);
+    give(mr, block, 100 * MIB, NULL);
+    assert_cuda(rmm_sim_set_device(0));
+    end(mr);
+}
+
+TEST_CASE(a_trim_frees_what_could_not_be_freed)
+{
+    rmm_resource_t *mr = make_async();
+
+    free_in_vain(mr);
+    assert_ok(rmm_resource_trim(mr, 0));
+    assert_int_equal(stats_of(mr).reserved_bytes, 0);
+    assert_cuda(rmm_sim_set_device(0));
+    end(mr);
+}
+
+/* Also into a pool that is the program's own, which lasts. */
+TEST_CASE(the_end_frees_what_could_not_be_freed)
+{
+    rmm_driver_mempool_t pool;
+    rmm_resource_t *mr = make_async();
+
+    free_in_vain(mr);
+    assert_cuda(rmm_sim_set_device(0));
+    end(mr);
+    assert_cuda(sim_driver()->mempool_create(0, &pool));
+    mr = make_view(pool);
+    free_in_vain(mr);
+    assert_cuda(rmm_sim_set_device(0));
+    rmm_resource_release(mr);
+    assert_cuda(sim_driver()->mempool_trim(pool, 0));
+    assert_int_equal(rmm_sim_allocated_bytes(0), 0);
+    assert_cuda(sim_driver()->mempool_destroy(pool));
+    assert_int_equal(rmm_sim_violations(), 0);
+}
+
 TEST_CASE(trim_gives_back_what_is_not_in_use)
 {
     rmm_resource_t *mr = make_async();
