@@ -17,7 +17,7 @@ static void assert_path(const char *text, const char *expected)
     assert_string_equal(path, expected);
 }
 
-TEST_CASE(the_unified_hierarchy_tells_unless_it_is_the_root)
+TEST_CASE(the_unified_hierarchy_counts_unless_it_is_the_root)
 {
     assert_path("0::/user.slice/a.scope\n", "/user.slice/a.scope");
     assert_path("4:memory:/a\n0::/b\n", "/b");
@@ -26,7 +26,7 @@ TEST_CASE(the_unified_hierarchy_tells_unless_it_is_the_root)
     assert_path("0::/no/newline", "/no/newline");
 }
 
-TEST_CASE(what_is_no_line_is_no_path)
+TEST_CASE(a_malformed_line_is_not_a_path)
 {
     assert_path("", "");
     assert_path("garbage\n:\n::\n", "");

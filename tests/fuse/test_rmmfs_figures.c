@@ -231,7 +231,7 @@ TEST_CASE(a_process_without_a_control_page_counts_with_what_it_holds)
     end_fixture(fixture);
 }
 
-TEST_CASE(a_resource_of_an_ended_process_cannot_be_asked)
+TEST_CASE(a_resource_of_an_ended_process_takes_no_request)
 {
     fixture_t *fixture = open_fixture();
     member_t *member = process(fixture, 1, 40, 500);
@@ -318,7 +318,7 @@ TEST_CASE(more_free_than_there_is_is_unknown)
     end_fixture(fixture);
 }
 
-TEST_CASE(free_memory_is_the_least_that_was_told)
+TEST_CASE(free_memory_is_the_least_that_was_reported)
 {
     fixture_t *fixture = open_fixture();
     const uint64_t told[] = {700, 500, 600}; /* each at its last look */

@@ -163,7 +163,7 @@ static pid_t start_child(int *end_out)
 }
 
 /* A look took the ends of 64 processes and had room for 16: it wrote over its stack. */
-TEST_CASE(as_many_as_a_look_is_told_of_end_at_once)
+TEST_CASE(as_many_ends_as_one_query_returns_are_handled)
 {
     (void)state;
     int end, status;

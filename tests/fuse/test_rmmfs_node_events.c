@@ -63,7 +63,7 @@ TEST_CASE(a_flood_of_one_user_displaces_no_event_of_another)
     node_events_close(events);
 }
 
-TEST_CASE(tells_once_how_many_were_over_the_budget)
+TEST_CASE(logs_once_how_many_were_over_the_budget)
 {
     node_events_t *events = node_events_open(OWN);
     events_cursor_t cursor;

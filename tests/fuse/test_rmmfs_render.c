@@ -201,7 +201,7 @@ TEST_CASE(each_statistic_is_a_line_of_stat_and_a_file)
 }
 
 /* A location adds up what is free in its resources; a process all that is no mark. */
-TEST_CASE(sums_are_shown_where_they_are_meant)
+TEST_CASE(sums_are_shown_where_they_have_a_meaning)
 {
     texts_t *texts = open_texts();
     (void)fixture_process(&texts->fixture, 7);

@@ -25,7 +25,7 @@ TEST_CASE(inode_numbers_carry_the_node_and_come_back)
     }
 }
 
-TEST_CASE(numbers_that_are_no_inode_are_refused)
+TEST_CASE(numbers_that_are_not_an_inode_are_refused)
 {
     node_t node;
     assert_false(node_from_inode(0, &node));
@@ -252,7 +252,7 @@ TEST_CASE(only_the_owner_and_root_read_what_is_one_users)
     free(fixture);
 }
 
-TEST_CASE(a_file_belongs_to_its_process_and_says_who_may_write)
+TEST_CASE(a_file_has_its_process_as_owner_and_the_right_mode)
 {
     fixture_t *fixture = calloc(1, sizeof(*fixture));
     node_t node;

@@ -43,13 +43,13 @@ TEST_CASE(a_program_that_does_not_obey_is_late)
     assert_int_equal(answer_to(false), -ETIMEDOUT);
 }
 
-TEST_CASE(the_first_error_is_told)
+TEST_CASE(the_first_error_is_reported)
 {
     assert_int_equal(answer_to(true), -ESRCH);
 }
 
 /* The second segment of the process has no control page. */
-TEST_CASE(a_trim_that_cannot_ask_all_asks_none)
+TEST_CASE(a_trim_that_cannot_reach_all_segments_reaches_none)
 {
     fixture_t *fixture = open_fixture();
     const member_t *first = fixture_process(fixture, 1);

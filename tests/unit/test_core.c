@@ -265,7 +265,7 @@ TEST_CASE(what_memory_grows_by_is_zero)
     rmm__free(memory);
 }
 
-TEST_CASE(tells_its_version)
+TEST_CASE(prints_its_version)
 {
     char text[32];
 

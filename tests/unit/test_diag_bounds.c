@@ -140,7 +140,7 @@ TEST_CASE(the_same_error_with_other_blocks_is_one_finding)
     diag_close(&diag);
 }
 
-TEST_CASE(counts_the_findings_that_there_is_no_room_for)
+TEST_CASE(counts_the_findings_without_room)
 {
     diag_fixture_t diag = diag_open(16, 16, NULL);
 
@@ -189,7 +189,7 @@ TEST_CASE(checks_nothing_when_too_many_blocks_are_divided)
 }
 
 /* A context that the program destroyed took its blocks with it, and no free of them was seen. */
-TEST_CASE(memory_of_the_driver_is_no_part_of_a_stale_block)
+TEST_CASE(memory_of_the_driver_is_not_part_of_a_stale_block)
 {
     diag_fixture_t diag = diag_open(256, 16, NULL);
     rmm_diag_block_v1_t block = diag_block(BASE, 4096);

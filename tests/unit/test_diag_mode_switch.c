@@ -151,7 +151,7 @@ TEST_CASE(reports_modes_that_the_source_refuses)
 }
 
 /* Whatever is scribbled there: modes that do not exist are not had. */
-TEST_CASE(a_word_that_is_no_request_switches_nothing_on)
+TEST_CASE(unknown_modes_switch_nothing_on)
 {
     diag_fixture_t diag = open_with(0);
 

@@ -85,7 +85,7 @@ TEST_CASE(keeps_a_variable_that_is_set)
     program_assert_status(run_again("has_the_variables_of_its_test"), 1);
 }
 
-TEST_CASE(refuses_what_is_no_case)
+TEST_CASE(refuses_an_unknown_case)
 {
     assert_refused("is_another_case is_no_case", "no case 'is_no_case'");
     assert_refused("--lists", "no case '--lists'");
@@ -147,7 +147,7 @@ TEST_CASE(a_thread_of_a_library_does_not_count)
     run_with_threads("is_another_case", "starts_a_thread_of_a_library", 0);
 }
 
-TEST_CASE(refuses_threads_of_what_is_no_case)
+TEST_CASE(refuses_threads_of_an_unknown_case)
 {
     run_with_threads("starts_a_thread|is_no_case", "is_another_case", 2);
 }

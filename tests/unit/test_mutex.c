@@ -285,7 +285,7 @@ static bool other_thread_can_take(rmm_mutex_t *lock)
     return result != NULL;
 }
 
-TEST_CASE(is_taken_by_who_tries_only_when_free)
+TEST_CASE(a_trylock_takes_only_a_free_lock)
 {
     rmm_mutex_t lock = RMM_MUTEX_INITIALIZER;
 

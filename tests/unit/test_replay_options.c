@@ -290,7 +290,7 @@ static capacity_trial_t try_fake_curve(void *context, uint64_t capacity_bytes)
     return CAPACITY_FITS;
 }
 
-TEST_CASE(tries_every_capacity_and_tells_the_safe_one_and_the_holes)
+TEST_CASE(tries_every_capacity_and_reports_the_safe_one_and_the_holes)
 {
     const struct {
         unsigned too_small[8];

@@ -135,7 +135,7 @@ TEST_CASE(refuses_sizes_whose_sum_would_overflow)
     plan_fini(&plan);
 }
 
-TEST_CASE(tells_streams_and_threads_apart)
+TEST_CASE(distinguishes_streams_and_threads)
 {
     plan_t plan;
     char problem[LOG_PROBLEM_MAX];

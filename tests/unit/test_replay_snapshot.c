@@ -105,7 +105,7 @@ TEST_CASE(reads_the_rows_of_a_recorded_file)
     plan_fini(&plan);
 }
 
-TEST_CASE(reports_entries_that_are_no_rows)
+TEST_CASE(reports_entries_that_are_not_rows)
 {
     static const struct {
         const char *entry, *problem;
@@ -142,7 +142,7 @@ TEST_CASE(reports_entries_that_are_no_rows)
     }
 }
 
-TEST_CASE(refuses_what_is_no_snapshot_of_one_gpu)
+TEST_CASE(refuses_a_file_that_is_not_a_snapshot_of_one_gpu)
 {
     (void)state;
     assert_refused("{", "damaged JSON: line 1");

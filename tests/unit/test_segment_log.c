@@ -81,7 +81,8 @@ TEST_CASE_WITH(every_message_comes_once_and_in_order, make_sample, NULL)
     assert_int_equal(cursor.lost, 0);
 }
 
-TEST_CASE_WITH(a_reader_that_is_too_slow_is_told_what_it_missed, make_sample, NULL)
+TEST_CASE_WITH(
+    a_reader_that_is_too_slow_gets_the_number_of_lost_records, make_sample, NULL)
 {
     rmm_ring_cursor_t cursor = {.next = 3};
     heard_t heard;
@@ -123,7 +124,8 @@ TEST_CASE_WITH(a_writer_killed_in_the_middle_loses_one_message, make_sample, NUL
     assert_int_equal(cursor.next, 5);
 }
 
-TEST_CASE_WITH(a_thread_that_is_stuck_holds_nobody_up_for_long, make_sample, NULL)
+TEST_CASE_WITH(
+    a_thread_that_is_stuck_delays_others_for_a_bounded_time, make_sample, NULL)
 {
     rmm_ring_cursor_t cursor = {.next = 3};
     heard_t heard;

@@ -43,7 +43,7 @@ static const name_case_t names[] = {
     {"..1000.0123456789abcdef.tmp", RMM_FILE_OTHER, 0},
 };
 
-TEST_CASE(tells_segments_side_files_and_temporaries_apart)
+TEST_CASE(distinguishes_segments_side_files_and_temporaries)
 {
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         rmm_file_name_t parsed = rmm__file_name_parse(names[i].name);

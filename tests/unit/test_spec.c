@@ -93,7 +93,7 @@ TEST_CASE(reads_parts_in_the_order_written)
     assert_int_equal(spec.parts[2].sizes[1].value, 90);
 }
 
-TEST_CASE(refuses_what_is_no_size)
+TEST_CASE(refuses_an_invalid_size)
 {
     static const char *const sizes[] = {
         "",
@@ -134,7 +134,7 @@ TEST_CASE(refuses_what_is_no_size)
     expect_malformed("pool::1MiB", "'' is not a size");
 }
 
-TEST_CASE(refuses_what_is_no_name)
+TEST_CASE(refuses_an_invalid_name)
 {
     expect_malformed("", "a name is missing");
     expect_malformed("+", "a name is missing");

@@ -44,7 +44,7 @@ static uint64_t now_ns(void)
 
 /* --- one thread ---------------------------------------------------------------------- */
 
-TEST_CASE_WITH(a_nested_turn_that_is_free_is_had, open_turns, close_turns)
+TEST_CASE_WITH(a_nested_turn_that_is_free_is_taken, open_turns, close_turns)
 {
     assert_true(rmm__turn_enter(&turns[0]));
     assert_true(rmm__turn_enter(&turns[1]));

@@ -62,7 +62,7 @@ TEST_CASE(bumps_small_alignments_to_256_bytes)
     }
 }
 
-TEST_CASE(tells_its_alignment_and_threshold)
+TEST_CASE(returns_its_alignment_and_threshold)
 {
     rmm_resource_t *mr = make_aligned(make_cuda(), 4096, 65536);
     rmm_resource_t *cuda = make_cuda();
@@ -220,7 +220,7 @@ TEST_CASE(gives_the_alignment_that_a_request_asks_for)
     end_adaptor(mr);
 }
 
-TEST_CASE(counts_what_was_asked_for_and_not_what_upstream_gave)
+TEST_CASE(counts_requested_bytes_not_those_of_upstream)
 {
     rmm_resource_t *mr = make_aligned(make_cuda(), 4096, 0);
     void *ptr = take(mr, 1000, NULL);

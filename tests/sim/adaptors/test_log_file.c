@@ -214,7 +214,7 @@ TEST_CASE(a_line_that_a_killed_process_left_half_is_ended)
     assert_non_null(strstr(text, ",free,"));
 }
 
-TEST_CASE(a_file_that_is_no_such_log_is_left_alone)
+TEST_CASE(a_file_that_is_not_a_log_stays_unchanged)
 {
     static const char *const contents[] = {
         "a letter\n", HEADER, HEADER ",Device,DurationNs,Caller\n"};

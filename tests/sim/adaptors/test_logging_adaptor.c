@@ -275,7 +275,7 @@ TEST_CASE(standard_error_may_be_the_file)
     assert_header_on(STDERR_FILENO, "/dev/stderr");
 }
 
-TEST_CASE(more_columns_only_when_asked_for)
+TEST_CASE(prints_more_columns_on_request_only)
 {
     rmm_logging_options_t options = RMM_LOGGING_OPTIONS_INIT;
     char text[4096];
@@ -318,7 +318,7 @@ TEST_CASE(a_caller_with_a_comma_is_one_column)
     program[length] = '\0';
     snprintf(
         command, sizeof(command),
-        "cp '%s' '%s' && '%s' more_columns_only_when_asked_for >/dev/null 2>&1",
+        "cp '%s' '%s' && '%s' prints_more_columns_on_request_only >/dev/null 2>&1",
         program, path_of("a,b"), path_of("a,b"));
     assert_int_equal(system(command), 0);
     assert_int_equal(unlink(path_of("a,b")), 0);

@@ -153,7 +153,7 @@ TEST_CASE(a_scalar_of_no_bytes_is_refused)
 }
 
 /* Two captures; a value is asked for on the stream of one. */
-TEST_CASE(a_value_that_cannot_be_had_ruins_no_other_capture)
+TEST_CASE(a_failed_query_ruins_no_other_capture)
 {
     rmm_device_array_t array = {0};
     rmm_resource_t *cuda = make_cuda();

@@ -319,7 +319,7 @@ TEST_CASE(a_driver_out_of_memory_changes_nothing)
 }
 
 /* Of plain host memory the current device decides, which is asked last. */
-TEST_CASE(a_device_that_cannot_be_told_keeps_no_reference)
+TEST_CASE(a_device_that_cannot_be_identified_keeps_no_reference)
 {
     rmm_device_buffer_t buffer = RMM_DEVICE_BUFFER_INIT;
     rmm_resource_t *host;

@@ -101,7 +101,7 @@ static bool is_quoted_by_itself(const char *value)
            strstr(rmm_last_error_message(), word_expected) != NULL;
 }
 
-TEST_CASE(quotes_the_wrong_word_of_a_list_by_itself)
+TEST_CASE(quotes_only_the_wrong_word_of_a_list)
 {
     variable_under_test = "RMM_SIM_ATTRIBUTES";
     word_expected = "\"peer=0\"";
@@ -339,7 +339,7 @@ static bool says_unsupported(const char *value)
            rmm_sim_allocated_bytes(0) == 0;
 }
 
-TEST_CASE(is_never_there_without_being_asked_for)
+TEST_CASE(is_used_on_request_only)
 {
     assert_true(holds("RMM_DRIVER", "neither", says_unsupported));
 }

@@ -38,7 +38,7 @@ TEST_CASE_WITH(fails_the_nth_call_once_with_the_functions_own_error, NULL, clear
     assert_int_equal(rmm_sim_allocated_bytes(0), 0);
 }
 
-TEST_CASE_WITH(fails_with_the_error_that_was_asked_for, NULL, clear)
+TEST_CASE_WITH(fails_with_the_requested_error, NULL, clear)
 {
     assert_true(rmm_sim_fail("device_get:1:46,mem_alloc:1:4"));
     assert_int_equal(sim_driver()->device_get(&(int){0}), 46);

@@ -139,7 +139,7 @@ TEST_CASE(copies_and_fills_in_the_streams_order)
     }
 }
 
-TEST_CASE(tells_the_flags_of_a_stream)
+TEST_CASE(returns_the_flags_of_a_stream)
 {
     const rmm_driver_t *driver = sim_driver();
     uint64_t violations = rmm_sim_violations();

@@ -52,7 +52,7 @@ TEST_CASE(aligns_as_the_real_driver)
     }
 }
 
-TEST_CASE(answers_null_for_no_bytes)
+TEST_CASE(returns_null_for_no_bytes)
 {
     void *ptr = &ptr;
 

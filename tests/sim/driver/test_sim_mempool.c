@@ -450,7 +450,7 @@ TEST_CASE(refuses_handles_that_cannot_be_shared)
     assert_int_equal(sim_driver()->mempool_create(16, &pool), RMM_DRIVER_INVALID_VALUE);
 }
 
-TEST_CASE(no_bytes_are_no_block)
+TEST_CASE(zero_bytes_are_not_a_block)
 {
     rmm_driver_mempool_t pool = make_pool(0);
     void *none = &pool;

@@ -139,7 +139,7 @@ TEST_CASE(abort_stops_at_the_first)
     assert_exits(run("abort", behave), OWN_STATUS);
 }
 
-TEST_CASE(a_forked_child_tells_only_its_own)
+TEST_CASE(a_forked_child_reports_only_its_own)
 {
     assert_exits(run("exit", violate_and_fork), 70);
     assert_string_equal(out, "buffered, child 0");

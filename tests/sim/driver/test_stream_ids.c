@@ -63,7 +63,7 @@ TEST_CASE(knows_its_own_streams_and_no_others)
     assert_int_equal(entry_count(), 0);
 }
 
-TEST_CASE(takes_no_stream_for_one_that_had_its_handle)
+TEST_CASE(a_reused_handle_is_another_stream)
 {
     rmm_stream_t stream = make_stream(0);
     rmm_stream_t again;
@@ -88,7 +88,7 @@ TEST_CASE(takes_no_stream_for_one_that_had_its_handle)
     assert_int_equal(entry_count(), 0);
 }
 
-TEST_CASE(still_tells_that_a_stream_captures)
+TEST_CASE(still_knows_that_a_stream_captures)
 {
     rmm_stream_t stream = make_stream(0);
     uint64_t id = id_of(stream);

@@ -193,7 +193,7 @@ TEST_CASE_WITH(a_pool_over_an_arena_adds_no_heap, NULL, expect_clean)
     rmm_resource_release(arena);
 }
 
-TEST_CASE_WITH(memory_not_of_cuda_malloc_is_no_heap, NULL, expect_clean)
+TEST_CASE_WITH(memory_not_of_cuda_malloc_is_not_a_heap, NULL, expect_clean)
 {
     rmm_resource_t *async, *pool;
     rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;

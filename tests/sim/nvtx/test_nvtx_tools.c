@@ -44,7 +44,7 @@ TEST_CASE(logs_once_and_continues)
     }
 }
 
-TEST_CASE(tells_the_tool_what_it_takes)
+TEST_CASE(annotates_what_it_allocates)
 {
     const char *heaps = getenv("RMM_TEST_HEAPS");
     rmm_resource_t *pool = make_pool(8 * MIB, 0);

@@ -357,7 +357,7 @@ TEST_CASE(captures_for_ever_in_the_same_memory)
     }
 }
 
-TEST_CASE(keeps_what_it_cannot_watch_and_says_nothing)
+TEST_CASE(keeps_the_memory_of_a_graph_that_it_cannot_watch)
 {
     for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++) {
         setting_t here = setting_begin(makers[i]);

@@ -141,7 +141,7 @@ TEST_CASE(waits_for_a_stream_of_another_device_before_reuse)
     rmm_resource_release(pool);
 }
 
-TEST_CASE(tells_the_per_thread_streams_of_two_threads_apart)
+TEST_CASE(distinguishes_the_per_thread_streams_of_two_threads)
 {
     rmm_stream_key_t mine;
     rmm_stream_key_t again;

@@ -285,7 +285,7 @@ static void count_errors(rmm_log_level_t level, const char *message, void *arg)
 }
 
 /* The device's memory is lost, but not in silence. The last case, because it stays lost. */
-TEST_CASE(tells_what_cannot_be_released)
+TEST_CASE(reports_what_cannot_be_released)
 {
     rmm_resource_t *pool = make_virtual_pool(0, 0);
     size_t bytes = 4 * MIB;

@@ -306,7 +306,7 @@ TEST_CASE(says_that_nothing_is_left_to_measure)
     assert_error_line("--filter full --resource cuda", 1, line);
 }
 
-TEST_CASE(quotes_the_unknown_word_of_a_list_by_itself)
+TEST_CASE(quotes_only_the_unknown_word_of_a_list)
 {
     const char *begin =
         "rmm-bench: --filter: no workload has \"nonsense\" in its name; "

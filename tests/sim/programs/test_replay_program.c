@@ -278,7 +278,7 @@ TEST_CASE(finds_the_smallest_capacity_close_to_the_peak)
 }
 #endif
 
-TEST_CASE(tells_which_allocation_failed_and_skips_its_free)
+TEST_CASE(reports_which_allocation_failed_and_skips_its_free)
 {
     run("--pool-bytes 2304 --json " DATA "/replay/small.csv");
     program_assert_status(&program, 1);
@@ -292,7 +292,7 @@ TEST_CASE(tells_which_allocation_failed_and_skips_its_free)
     json_decref(object);
 }
 
-TEST_CASE(takes_pool_sizes_that_are_no_multiple_of_256)
+TEST_CASE(accepts_pool_sizes_that_are_not_a_multiple_of_256)
 {
     run("--pool-bytes 3839 --json " DATA "/replay/small.csv"); /* 3584 suffice */
     program_assert_status(&program, 0);
@@ -335,7 +335,7 @@ TEST_CASE(serves_from_each_resource_that_has_no_size)
 }
 
 /* An adaptor holds nothing itself, nor does a binning resource. */
-TEST_CASE(tells_what_is_held_below_the_resource)
+TEST_CASE(reports_what_is_held_below_the_resource)
 {
     static const char *const names[] = {"statistics+cuda", "tracking+pool", "binning"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -407,7 +407,7 @@ TEST_CASE(finds_the_capacity_of_each_resource_that_has_a_size)
 }
 
 /* The peak is whole blocks, so that every capacity from it on runs the log. */
-TEST_CASE(tells_which_capacities_run_the_log)
+TEST_CASE(reports_which_capacities_run_the_log)
 {
     static const char *const names[] = {"pool", "pool_virtual", "tracking+arena"};
     write_large_log();
@@ -432,7 +432,7 @@ TEST_CASE(tells_which_capacities_run_the_log)
 }
 
 /* Three blocks of 65 bytes occupy 256 each: no capacity up to 1.40 of the peak runs it. */
-TEST_CASE(tells_that_no_tried_capacity_is_safe)
+TEST_CASE(reports_that_no_tried_capacity_is_safe)
 {
     const char text[] = "1,10:00:00.1,allocate,0x100,65,0\n"
                         "1,10:00:00.2,allocate,0x200,65,0\n"
@@ -669,7 +669,7 @@ TEST_CASE(says_in_one_line_why_a_log_cannot_be_read)
     assert_error_line(path("header.csv"), 1, line);
 }
 
-TEST_CASE(gives_up_on_a_file_that_is_no_log)
+TEST_CASE(refuses_a_file_that_is_not_a_log)
 {
     char line[1024];
     char text[4096] = "";

@@ -59,7 +59,7 @@ TEST_CASE(sets_the_library_and_what_to_find)
     assert_true(was_set("RMM_DIAG=usage"));
 }
 
-TEST_CASE(sets_the_quarantine_and_refuses_what_is_no_size)
+TEST_CASE(sets_the_quarantine_and_refuses_an_invalid_size)
 {
     run("--quarantine 64MiB -- /usr/bin/env");
     program_assert_status(&program, 0);
@@ -184,7 +184,7 @@ TEST_CASE(says_when_the_named_library_is_not_there)
     setenv("RMM_INJECT_LIBRARY", library, 1);
 }
 
-TEST_CASE(refuses_a_named_file_that_is_no_library)
+TEST_CASE(refuses_a_named_file_that_is_not_a_library)
 {
     char path[256], line[512];
     snprintf(path, sizeof path, "%s/notes.txt", place);

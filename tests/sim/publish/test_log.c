@@ -526,7 +526,7 @@ static void recovers_then_fails(child_t *self, void *argument)
     rmm_resource_release(cuda);
 }
 
-TEST_CASE(a_failure_that_is_handled_inside_is_no_error)
+TEST_CASE(a_failure_that_the_library_handles_is_not_reported)
 {
     child_run(recovers_then_fails, NULL);
     runtime_empty(runtime);

@@ -177,7 +177,7 @@ static void request_resets_and_a_level(rmm_control_t *control)
     }
 }
 
-TEST_CASE_WITH(what_was_still_asked_for_is_done, log_setup, runtime_teardown)
+TEST_CASE_WITH(pending_requests_are_done, log_setup, runtime_teardown)
 {
     rmm_segment_t segment;
     uint64_t *pool;

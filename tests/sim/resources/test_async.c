@@ -126,7 +126,7 @@ TEST_CASE(an_explicit_release_threshold_is_applied)
     end(mr);
 }
 
-TEST_CASE(a_threshold_of_0_is_asked_for_by_name)
+TEST_CASE(a_threshold_of_0_has_a_constant_of_its_own)
 {
     rmm_async_options_t options = RMM_ASYNC_OPTIONS_INIT;
     rmm_resource_t *mr;
@@ -281,7 +281,7 @@ TEST_CASE(a_creation_that_fails_destroys_its_pool)
 
 /* --- async: blocks ------------------------------------------------------------------ */
 
-TEST_CASE(tells_memory_from_other_failures)
+TEST_CASE(distinguishes_out_of_memory_from_other_failures)
 {
     rmm_resource_t *mr = make_async();
     void *ptr = NULL;

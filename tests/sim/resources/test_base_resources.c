@@ -80,7 +80,7 @@ TEST_CASE(are_shared_by_all_who_create_one)
     }
 }
 
-TEST_CASE(tells_which_call_failed_and_why)
+TEST_CASE(reports_which_call_failed_and_why)
 {
     rmm_resource_t *pinned = make(rmm_pinned_resource_create);
     void *ptr = NULL;
@@ -100,7 +100,7 @@ TEST_CASE(tells_which_call_failed_and_why)
 }
 
 /* An older program has a shorter struct. */
-TEST_CASE(tells_no_more_figures_than_there_is_room_for)
+TEST_CASE(copies_no_more_figures_than_fit)
 {
     rmm_resource_t *pinned = make(rmm_pinned_resource_create);
     void *ptr = take(pinned, 1000, NULL);

@@ -262,7 +262,7 @@ TEST_CASE(passes_a_refusal_on_with_its_reason)
     end(&program, mr);
 }
 
-TEST_CASE(refuses_what_is_no_proper_block)
+TEST_CASE(refuses_an_invalid_block)
 {
     program_t program = {.offset = 8};
     rmm_resource_t *mr = make_callback(&program);

@@ -111,7 +111,7 @@ TEST_CASE(refuses_alignment_that_cudamalloc_cannot_give)
     rmm_resource_release(cuda);
 }
 
-TEST_CASE(tells_out_of_memory_from_other_failures)
+TEST_CASE(distinguishes_lack_of_memory_from_other_failures)
 {
     rmm_resource_t *cuda = make_cuda();
     uint64_t refused = rmm__figure_get(&rmm__locations[0].oom_count);

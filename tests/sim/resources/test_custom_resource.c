@@ -111,7 +111,7 @@ static void end(program_t *program, rmm_resource_t *mr)
     assert_int_equal(rmm_sim_violations(), 0);
 }
 
-TEST_CASE(tells_size_alignment_and_stream)
+TEST_CASE(passes_on_size_alignment_and_stream)
 {
     program_t program = {0};
     rmm_resource_t *mr = make_custom(&program, &plain);

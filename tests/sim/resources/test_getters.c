@@ -20,7 +20,7 @@ static void assert_gets(getter_fn get, rmm_resource_t *mr, uint64_t expected)
     rmm_resource_release(cuda);
 }
 
-TEST_CASE(fixed_size_tells_its_block_and_its_chunk)
+TEST_CASE(fixed_size_returns_its_block_and_chunk_size)
 {
     rmm_resource_t *mr = make_fixed(1000, 3);
     rmm_resource_t *defaults = make_fixed(0, 0);
@@ -47,7 +47,7 @@ TEST_CASE(a_pool_reports_its_maximum)
     rmm_resource_release(mapped);
 }
 
-TEST_CASE(async_tells_the_threshold_in_force)
+TEST_CASE(async_returns_the_threshold_in_force)
 {
     rmm_async_options_t options = RMM_ASYNC_OPTIONS_INIT;
     rmm_resource_t *mr, *view;
@@ -69,7 +69,7 @@ TEST_CASE(async_tells_the_threshold_in_force)
     rmm_resource_release(mr);
 }
 
-TEST_CASE(sam_headroom_tells_its_headroom)
+TEST_CASE(sam_headroom_returns_its_headroom)
 {
     rmm_sam_headroom_options_t options = RMM_SAM_HEADROOM_OPTIONS_INIT;
     rmm_resource_t *mr;
@@ -114,7 +114,7 @@ TEST_CASE(keeps_a_pointer_of_the_program)
     rmm_resource_release(other);
 }
 
-TEST_CASE(what_a_device_supports_is_asked_properly)
+TEST_CASE(what_a_device_supports_is_queried_on_that_device)
 {
     bool is = true;
 

@@ -48,7 +48,7 @@ static int expect_cuda(void)
     return 0;
 }
 
-TEST_CASE(an_empty_variable_is_none)
+TEST_CASE(an_empty_variable_counts_as_unset)
 {
     assert_int_equal(in_child_with("", expect_cuda), 0);
     assert_int_equal(in_child_with("cuda", expect_cuda), 0);
