@@ -66,6 +66,22 @@ struct watching_memory {
     }
 };
 
+/* Notes the last free. */
+struct noting_memory {
+    std::size_t *bytes_out, *align_out;
+
+    void *allocate_sync(std::size_t bytes, std::size_t align)
+    {
+        return ::operator new(bytes, std::align_val_t(align));
+    }
+    void deallocate_sync(void *ptr, std::size_t bytes, std::size_t align) noexcept
+    {
+        *bytes_out = bytes;
+        *align_out = align;
+        ::operator delete(ptr, std::align_val_t(align));
+    }
+};
+
 void set_true(const void *const *params)
 {
     **static_cast<bool *const *>(params[0]) = true;
@@ -383,6 +399,23 @@ CASE(a_free_of_memory_without_stream_order_waits_for_its_stream)
     CHECK(!has_run);
     custom.deallocate(stream, block, 100);
     CHECK(had_run);
+}
+
+CASE(each_way_to_free_passes_on_size_and_alignment)
+{
+    std::size_t bytes = 0, align = 0;
+    rmmc::custom_resource<RMM_HOST_ACCESSIBLE> custom(noting_memory{&bytes, &align});
+
+    custom.deallocate(custom.allocate(1000, 512), 1000, 512);
+    CHECK(bytes == 1000 && align == 512);
+    custom.deallocate_sync(custom.allocate_sync(2000, 1024), 2000, 1024);
+    CHECK(bytes == 2000 && align == 1024);
+    custom.deallocate({}, custom.allocate({}, 3000, 2048), 3000, 2048);
+    CHECK(bytes == 3000 && align == 2048);
+    custom.deallocate_async(custom.allocate_async(4000, 4096, {}), 4000, 4096, {});
+    CHECK(bytes == 4000 && align == 4096);
+    custom.deallocate_async(custom.allocate_async(5000, {}), 5000, {});
+    CHECK(bytes == 5000 && align == RMM_ALIGN_DEFAULT);
 }
 
 CASE(the_status_of_an_exception_tells_a_failure_callback)
