@@ -27,7 +27,7 @@ static rmm_heap_t own_heap_locked(engine_t *engine, const engine_alloc_t *alloc)
  * memory, and not while another thread has the turn: it queries them. */
 static bool is_worth_asking_locked(const engine_t *engine, const engine_alloc_t *alloc)
 {
-    return alloc->units >= LARGE_UNITS && engine->streams.alone == NULL &&
+    return alloc->block.units >= LARGE_UNITS && engine->streams.alone == NULL &&
            engine->block_units == 0 && engine->source != NULL &&
            engine->streams.with_batches != NULL && rmm__turn_is_free(&engine->turn);
 }
@@ -36,15 +36,15 @@ RMM_HOT_INLINE rmm_blocks_result_t take_locked(
     engine_t *engine, const engine_alloc_t *alloc, bool has_asked,
     rmm_block_t *block_out)
 {
-    const rmm_blocks_request_t request = {alloc->units, alloc->align_units};
+    const rmm_blocks_request_t *request = &alloc->block;
     rmm_heap_t own = own_heap_locked(engine, alloc);
     rmm_blocks_result_t result;
 
     if (!has_asked && is_worth_asking_locked(engine, alloc)) {
-        result = rmm__blocks_take_recent(engine->blocks, own, &request, block_out);
+        result = rmm__blocks_take_recent(engine->blocks, own, request, block_out);
     } else {
         result =
-            rmm__blocks_take(engine->blocks, own, engine->clean, &request, block_out);
+            rmm__blocks_take(engine->blocks, own, engine->clean, request, block_out);
     }
     if (result == RMM_BLOCKS_OK) {
         rmm__engine_note_taken_locked(engine, own);
@@ -65,7 +65,7 @@ static void note_futile_locked(engine_t *engine, const engine_alloc_t *alloc)
         return;
     }
     engine->futile = (engine_futile_t){
-        .units = rmm__engine_to_units(rmm__engine_need(alloc)),
+        .units = rmm__engine_to_units(rmm__engine_need(&alloc->block)),
         .changes = engine->changes,
         .graphs_gone = rmm__engine_graphs_gone()};
 }
@@ -78,7 +78,8 @@ RMM_HOT_INLINE rmm_blocks_result_t take_counted_locked(
     rmm_blocks_result_t result = take_locked(engine, alloc, has_asked, &block);
 
     if (result == RMM_BLOCKS_OK) {
-        uint32_t padding = (uint32_t)(alloc->units * RMM_BLOCKS_UNIT - alloc->bytes);
+        uint32_t padding =
+            (uint32_t)(alloc->block.units * RMM_BLOCKS_UNIT - alloc->bytes);
         rmm_block_node_t *node = rmm__blocks_look_at(engine->blocks, block);
 
         node->tag = padding;

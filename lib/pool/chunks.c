@@ -22,9 +22,13 @@
 #define GROWTH_SHARE 4
 #define RETURNS_AT_ONCE 64 /* chunks taken out in one critical section */
 
-/* Blocks of one size come in whole chunks of them. */
-static uint64_t whole_growth(const engine_t *engine, uint64_t bytes)
+/* The least chunk for this block. It may begin anywhere, so it has room to align the block. Blocks
+ * of one size come in whole chunks of them. */
+static uint64_t
+least_growth(const engine_t *engine, const rmm_blocks_request_t *request)
 {
+    uint64_t bytes = rmm__engine_need(request);
+
     return engine->growth_bytes != 0 ? rmm__round_up(bytes, engine->growth_bytes)
                                      : bytes;
 }
@@ -32,7 +36,7 @@ static uint64_t whole_growth(const engine_t *engine, uint64_t bytes)
 static bool
 chunks_can_grow_locked(const engine_t *engine, const rmm_blocks_request_t *request)
 {
-    uint64_t bytes = whole_growth(engine, rmm__engine_need_of(request));
+    uint64_t bytes = least_growth(engine, request);
 
     return bytes <= ENGINE_RUN_BYTES && bytes <= rmm__engine_room_locked(engine);
 }
@@ -197,10 +201,9 @@ static void take_back(engine_t *engine, uint64_t promised)
     rmm__mutex_unlock(&engine->lock);
 }
 
-/* A chunk may begin anywhere: it has room to align the block in it. */
 static rmm_status_t chunks_grow(engine_t *engine, const rmm_blocks_request_t *request)
 {
-    uint64_t need = whole_growth(engine, rmm__engine_need_of(request));
+    uint64_t need = least_growth(engine, request);
     uint64_t promised, bytes, room;
     rmm_status_t status;
     void *ptr;
@@ -340,7 +343,7 @@ static bool chunks_gather(
     engine_t *engine, const rmm_blocks_request_t *request, engine_gather_t how,
     rmm_status_t *status)
 {
-    uint64_t bytes = whole_growth(engine, rmm__engine_need_of(request));
+    uint64_t bytes = least_growth(engine, request);
     bool any;
 
     /* checked twice: while a stream is alone, more seems clean than is */

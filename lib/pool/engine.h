@@ -49,8 +49,8 @@ typedef struct engine engine_t;
 
 /* A request to allocate, on its caller's stack. */
 typedef struct engine_alloc {
-    uint64_t bytes;              /* as requested, at least 1 */
-    uint32_t units, align_units; /* in units of 256 bytes */
+    uint64_t bytes;             /* as requested, at least 1 */
+    rmm_blocks_request_t block; /* to take for it */
     rmm_stream_t stream;
     rmm_stream_key_t key;
     uint32_t owner_flags; /* for allocated() */

@@ -176,21 +176,9 @@ static inline uint32_t rmm__engine_to_units(uint64_t bytes)
 }
 
 /* Bytes that a free block needs so that the request fits, wherever the block begins. */
-static inline uint64_t rmm__engine_need_of(const rmm_blocks_request_t *request)
+static inline uint64_t rmm__engine_need(const rmm_blocks_request_t *request)
 {
     return ((uint64_t)request->units + (request->align_units - 1)) * RMM_BLOCKS_UNIT;
-}
-
-static inline rmm_blocks_request_t rmm__engine_request(const engine_alloc_t *alloc)
-{
-    return (rmm_blocks_request_t){alloc->units, alloc->align_units};
-}
-
-static inline uint64_t rmm__engine_need(const engine_alloc_t *alloc)
-{
-    const rmm_blocks_request_t request = rmm__engine_request(alloc);
-
-    return rmm__engine_need_of(&request);
 }
 
 static inline bool rmm__engine_captures(const engine_alloc_t *alloc)

@@ -293,6 +293,6 @@ void rmm__engine_reclaim_patiently(engine_t *engine, const engine_alloc_t *alloc
         asked = ask_some(engine, &asking, ASKED_FOR_LARGE);
         queries += 1 + asking.there;
     } while (asked != 0 && queries < PATIENCE &&
-             alloc->units * RMM_BLOCKS_UNIT >= asking.held_bytes / HUGE_SHARE);
+             alloc->block.units * RMM_BLOCKS_UNIT >= asking.held_bytes / HUGE_SHARE);
     rmm__turn_leave(&engine->turn, true);
 }

@@ -276,7 +276,7 @@ static bool is_fragmented(engine_t *engine, uint64_t need)
 
 static bool compact(engine_t *engine, const rmm_blocks_request_t *request)
 {
-    uint64_t need = rmm__engine_need_of(request); /* any block of that size will do */
+    uint64_t need = rmm__engine_need(request); /* any block of that size will do */
     bool any;
 
     if (!is_fragmented(engine, need)) {

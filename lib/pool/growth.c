@@ -314,7 +314,7 @@ grow(engine_t *engine, const rmm_blocks_request_t *request, bool is_limited)
     case PLAN_NOT_NEEDED:
         return RMM_OK;
     case PLAN_NO_ADDRESSES:
-        return rmm__range_no_addresses(engine, rmm__engine_need_of(request));
+        return rmm__range_no_addresses(engine, rmm__engine_need(request));
     case PLAN_NO_ROOM:
         return rmm__engine_no_room(engine, growth.room);
     case PLAN_NO_HOST_MEMORY:

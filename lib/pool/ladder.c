@@ -45,7 +45,7 @@ typedef struct rung {
 
 static uint64_t bytes_of(const engine_alloc_t *alloc)
 {
-    return alloc->units * RMM_BLOCKS_UNIT;
+    return alloc->block.units * RMM_BLOCKS_UNIT;
 }
 
 /* The source's answer: a reason of its own is the request's, if no later rung helps. */
@@ -87,17 +87,17 @@ static bool cover(climb_t *climb)
 
 static bool grow(climb_t *climb)
 {
-    const rmm_blocks_request_t request = rmm__engine_request(climb->alloc);
-    rmm_status_t status = climb->engine->source->grow(climb->engine, &request);
+    rmm_status_t status =
+        climb->engine->source->grow(climb->engine, &climb->alloc->block);
 
     return note(climb, status == RMM_OK, status);
 }
 
 static bool move_together(climb_t *climb, engine_gather_t how)
 {
-    const rmm_blocks_request_t request = rmm__engine_request(climb->alloc);
     rmm_status_t status = RMM_ERR_OUT_OF_MEMORY;
-    bool any = climb->engine->source->gather(climb->engine, &request, how, &status);
+    bool any = climb->engine->source->gather(
+        climb->engine, &climb->alloc->block, how, &status);
 
     return note(climb, any, status);
 }
@@ -178,7 +178,6 @@ static rmm_status_t climb_all(climb_t *climb)
 static bool is_futile(engine_t *engine, const engine_alloc_t *alloc)
 {
     const engine_futile_t *futile = &engine->futile;
-    const rmm_blocks_request_t request = rmm__engine_request(alloc);
     uint64_t room, free_bytes;
     bool can_grow;
     bool is_known;
@@ -187,8 +186,8 @@ static bool is_futile(engine_t *engine, const engine_alloc_t *alloc)
     room = rmm__engine_room_locked(engine);
     free_bytes = rmm__engine_free_bytes_locked(engine) +
                  engine->transit_units * RMM_BLOCKS_UNIT + engine->promised_bytes;
-    can_grow = engine->source->can_grow_locked(engine, &request);
-    is_known = futile->units != 0 && futile->units <= alloc->units &&
+    can_grow = engine->source->can_grow_locked(engine, &alloc->block);
+    is_known = futile->units != 0 && futile->units <= alloc->block.units &&
                futile->changes == engine->changes &&
                futile->graphs_gone == rmm__engine_graphs_gone() &&
                !rmm__engine_captures(alloc);

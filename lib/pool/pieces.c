@@ -95,7 +95,7 @@ rmm__range_request(const engine_t *engine, const rmm_blocks_request_t *request)
                    (uintptr_t)range->address % align_bytes == 0
                ? *request
                : (rmm_blocks_request_t){
-                     rmm__engine_to_units(rmm__engine_need_of(request)), 1};
+                     rmm__engine_to_units(rmm__engine_need(request)), 1};
 }
 
 bool rmm__range_find_gap_locked(

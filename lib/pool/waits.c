@@ -100,7 +100,8 @@ find_donor_locked(engine_t *engine, const engine_alloc_t *alloc, engine_asked_t 
         streams->with_batches = stream->next;
         if (stream->id != alloc->key.stream_id &&
             rmm__stream_drop_useless_locked(engine, stream) &&
-            rmm__blocks_largest_free(engine->blocks, stream->heap) >= alloc->units) {
+            rmm__blocks_largest_free(engine->blocks, stream->heap) >=
+                alloc->block.units) {
             rmm__stream_ask_locked(engine, stream, false, asked);
             return true;
         }
@@ -162,7 +163,7 @@ static bool fits_own_locked(engine_t *engine, const engine_alloc_t *alloc)
 
     return own != NULL &&
            rmm__blocks_largest_free(engine->blocks, own->heap) * RMM_BLOCKS_UNIT >=
-               rmm__engine_need(alloc);
+               rmm__engine_need(&alloc->block);
 }
 
 bool rmm__engine_wait_for_others(engine_t *engine, const engine_alloc_t *alloc)

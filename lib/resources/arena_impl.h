@@ -67,7 +67,7 @@ static inline arena_resource_t *arena_from_base(rmm_resource_t *mr)
 static inline bool
 rmm__arena_is_small(const arena_resource_t *self, const engine_alloc_t *alloc)
 {
-    return alloc->units <= self->small_units;
+    return alloc->block.units <= self->small_units;
 }
 
 /* --- arena_shards.c ------------------------------------------------------------------ */

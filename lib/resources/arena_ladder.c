@@ -103,8 +103,8 @@ static bool wait_in(arena_resource_t *self, uint32_t index, const engine_alloc_t
         return false;
     }
     if (rmm__arena_is_small(self, alloc) && index == ARENA_GLOBAL) { /* a superblock */
-        here.units = REFILL_GRANULE_UNITS + alloc->units;
-        here.align_units = REFILL_GRANULE_UNITS;
+        here.block.units = REFILL_GRANULE_UNITS + alloc->block.units;
+        here.block.align_units = REFILL_GRANULE_UNITS;
     }
     if (!rmm__engine_wait_for_others(engine, &here)) {
         return false;
@@ -202,7 +202,7 @@ static bool is_futile(arena_resource_t *self, const engine_alloc_t *alloc)
     rmm__mutex_lock(&global->lock);
     futile = global->futile;
     rmm__mutex_unlock(&global->lock);
-    return futile.units != 0 && futile.units <= alloc->units &&
+    return futile.units != 0 && futile.units <= alloc->block.units &&
            futile.graphs_gone == rmm__engine_graphs_gone() &&
            futile.changes == count_changes(self, &is_all_clean);
 }
@@ -219,7 +219,7 @@ note_futile(arena_resource_t *self, const engine_alloc_t *alloc, uint64_t change
     }
     rmm__mutex_lock(&global->lock);
     global->futile = (engine_futile_t){
-        rmm__engine_to_units(rmm__engine_need(alloc)), changes,
+        rmm__engine_to_units(rmm__engine_need(&alloc->block)), changes,
         rmm__engine_graphs_gone()};
     rmm__mutex_unlock(&global->lock);
 }

@@ -31,7 +31,7 @@ count_nothing(arena_resource_t *self, const rmm_request_t *request, bool is_free
 static void count_allocated(
     arena_resource_t *self, const rmm_request_t *request, const engine_alloc_t *alloc)
 {
-    uint64_t padding = alloc->units * RMM_BLOCKS_UNIT - alloc->bytes;
+    uint64_t padding = alloc->block.units * RMM_BLOCKS_UNIT - alloc->bytes;
     uint32_t stripe = rmm__stripe_here();
 
     rmm__request_enter_striped(&self->pool.base, request, padding, stripe);
@@ -74,7 +74,7 @@ arena_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
     arena_resource_t *self = arena_from_base(mr);
     engine_alloc_t alloc = {
         .bytes = request->bytes,
-        .align_units = (uint32_t)(request->align / RMM_BLOCKS_UNIT),
+        .block.align_units = (uint32_t)(request->align / RMM_BLOCKS_UNIT),
         .stream = request->stream};
     rmm_status_t status;
     int error;
@@ -92,18 +92,19 @@ arena_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
     if (error != RMM_DRIVER_OK) {
         return rmm__pool_unknown_stream(&self->pool, request->stream, error);
     }
-    alloc.units =
+    alloc.block.units =
         (uint32_t)((request->bytes + self->pool.round_bytes) / RMM_BLOCKS_UNIT);
     status = take(self, &alloc, ptr_out);
     if (status == RMM_ERR_OUT_OF_MEMORY) {
-        alloc.units -=
-            alloc.units > self->bytes / RMM_BLOCKS_UNIT; /* all of it: no gap */
+        alloc.block.units -=
+            alloc.block.units > self->bytes / RMM_BLOCKS_UNIT; /* all of it: no gap */
         status = rmm__arena_alloc_slow(self, request, &alloc, ptr_out);
     }
     if (status == RMM_OK) {
         count_allocated(self, request, &alloc);
         rmm__request_tell_kept(
-            request, (uintptr_t)*ptr_out + (uint64_t)alloc.units * RMM_BLOCKS_UNIT);
+            request,
+            (uintptr_t)*ptr_out + (uint64_t)alloc.block.units * RMM_BLOCKS_UNIT);
     }
     return status;
 }

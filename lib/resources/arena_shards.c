@@ -269,7 +269,7 @@ rmm__arena_refill(arena_resource_t *self, uint32_t index, const engine_alloc_t *
     change_of_owner_t change = {self, index};
     const engine_refill_ops_t ops = {set_owner, &change};
     engine_t *shard = rmm__arena_at(self, index);
-    uint32_t need = whole_granules((uint64_t)alloc->units + (alloc->align_units - 1));
+    uint32_t need = whole_granules(rmm__engine_need(&alloc->block) / RMM_BLOCKS_UNIT);
     uint32_t units = self->superblock_units > need ? self->superblock_units : need;
     rmm_blocks_result_t result =
         rmm__engine_refill(self->pool.engine, shard, alloc, units, &ops);

@@ -59,8 +59,8 @@ measure(pool_resource_t *self, const rmm_request_t *request, engine_alloc_t *all
         return too_large(self, request);
     }
     alloc->bytes = request->bytes;
-    alloc->units = fixed != 0 ? fixed : (uint32_t)units;
-    alloc->align_units = (uint32_t)(request->align / RMM_BLOCKS_UNIT);
+    alloc->block.units = fixed != 0 ? fixed : (uint32_t)units;
+    alloc->block.align_units = (uint32_t)(request->align / RMM_BLOCKS_UNIT);
     alloc->stream = request->stream;
     alloc->owner_flags = request->user;
     return RMM_OK;
@@ -104,7 +104,7 @@ RMM_COLD static rmm_status_t alloc_failed(
 {
     if (status == RMM_ERR_OUT_OF_MEMORY && self->gap_units != 0 &&
         self->block_units == 0) {
-        alloc->units -= self->gap_units;
+        alloc->block.units -= self->gap_units;
         status = rmm__engine_alloc(self->engine, alloc, ptr_out);
     }
     return status == RMM_OK ? RMM_OK : rmm__pool_give_up(self, request, status);
@@ -131,7 +131,8 @@ rmm__pool_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out
     if (error != RMM_DRIVER_OK) {
         return rmm__pool_unknown_stream(self, request->stream, error);
     }
-    rmm__request_announce(mr, request, alloc.units * RMM_BLOCKS_UNIT - alloc.bytes);
+    rmm__request_announce(
+        mr, request, alloc.block.units * RMM_BLOCKS_UNIT - alloc.bytes);
     status = rmm__engine_alloc(self->engine, &alloc, ptr_out);
     if (status == RMM_ERR_OUT_OF_MEMORY || status == RMM_ERR_BAD_ALLOC ||
         status == RMM_ERR_CUDA) {
@@ -139,7 +140,8 @@ rmm__pool_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out
     }
     if (status == RMM_OK) {
         rmm__request_tell_kept(
-            request, (uintptr_t)*ptr_out + (uint64_t)alloc.units * RMM_BLOCKS_UNIT);
+            request,
+            (uintptr_t)*ptr_out + (uint64_t)alloc.block.units * RMM_BLOCKS_UNIT);
     }
     rmm__pool_log_changes(self);
     return status;
