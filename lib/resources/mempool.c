@@ -110,7 +110,7 @@ static void add_kept(rmm_mempool_t *pool, rmm_mempool_kept_t *block)
     }
 }
 
-bool rmm__mempool_keep(rmm_mempool_t *pool, void *ptr)
+bool rmm__mempool_keep(rmm_mempool_t *pool, void *ptr, size_t bytes)
 {
     rmm_mempool_kept_t *block = rmm__calloc(1, sizeof(*block));
 
@@ -118,27 +118,43 @@ bool rmm__mempool_keep(rmm_mempool_t *pool, void *ptr)
         return false;
     }
     block->ptr = ptr;
+    block->bytes = bytes;
     add_kept(pool, block);
     return true;
 }
 
+static bool has_kept(const rmm_mempool_t *pool)
+{
+    return atomic_load_explicit(&pool->kept, memory_order_relaxed) != NULL;
+}
+
+static rmm_mempool_kept_t *take_kept(rmm_mempool_t *pool)
+{
+    /* acquire: pairs with add_kept() */
+    return has_kept(pool)
+               ? atomic_exchange_explicit(&pool->kept, NULL, memory_order_acquire)
+               : NULL;
+}
+
+void rmm__mempool_log_free(
+    const rmm_mempool_t *pool, const void *ptr, size_t bytes, int error)
+{
+    if (error != RMM_DRIVER_OK && error != RMM_DRIVER_UNLOADING) {
+        rmm__log_error(
+            "device %d: cudaFreeAsync of %p bytes %zu failed: %s (%d)", pool->device,
+            ptr, bytes, pool->driver->error_name(error), error);
+    }
+}
+
 void rmm__mempool_free_kept(rmm_mempool_t *pool, rmm_stream_t stream)
 {
-    rmm_mempool_kept_t *block = NULL;
+    rmm_mempool_kept_t *block = take_kept(pool);
 
-    if (atomic_load_explicit(&pool->kept, memory_order_relaxed) != NULL) {
-        /* acquire: pairs with add_kept() */
-        block = atomic_exchange_explicit(&pool->kept, NULL, memory_order_acquire);
-    }
     while (block != NULL) {
         rmm_mempool_kept_t *next = block->next;
         int error = pool->driver->mempool_free(block->ptr, stream);
 
-        if (error != RMM_DRIVER_OK && error != RMM_DRIVER_UNLOADING) {
-            rmm__log_error(
-                "device %d: cudaFreeAsync of %p failed: %s (%d)", pool->device,
-                block->ptr, pool->driver->error_name(error), error);
-        }
+        rmm__mempool_log_free(pool, block->ptr, block->bytes, error);
         rmm__free(block);
         block = next;
     }
@@ -147,8 +163,7 @@ void rmm__mempool_free_kept(rmm_mempool_t *pool, rmm_stream_t stream)
 /* The pool ends, and its device could not be waited for. */
 static void forget_kept(rmm_mempool_t *pool)
 {
-    rmm_mempool_kept_t *block =
-        atomic_exchange_explicit(&pool->kept, NULL, memory_order_acquire);
+    rmm_mempool_kept_t *block = take_kept(pool);
 
     while (block != NULL) {
         rmm_mempool_kept_t *next = block->next;
@@ -192,7 +207,7 @@ static void leave_pool(rmm_mempool_t *pool)
 {
     rmm_driver_scope_t scope;
 
-    if (atomic_load_explicit(&pool->kept, memory_order_relaxed) != NULL &&
+    if (has_kept(pool) &&
         rmm__driver_scope_enter(&scope, pool->driver, pool->device) == RMM_OK) {
         (void)rmm__mempool_see_frees(pool);
         rmm__driver_scope_leave(&scope);

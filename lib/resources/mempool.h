@@ -47,6 +47,7 @@ typedef enum rmm_mempool_end {
 typedef struct rmm_mempool_kept {
     struct rmm_mempool_kept *next;
     void *ptr;
+    size_t bytes;
 } rmm_mempool_kept_t;
 
 typedef struct rmm_mempool {
@@ -114,10 +115,13 @@ void rmm__mempool_close(rmm_mempool_t *pool, bool keep_native);
 int rmm__mempool_see_frees(rmm_mempool_t *pool);
 
 /* Keep a block that was freed on the legacy default stream. False: no host memory. */
-bool rmm__mempool_keep(rmm_mempool_t *pool, void *ptr);
+bool rmm__mempool_keep(rmm_mempool_t *pool, void *ptr, size_t bytes);
 /* Free the kept blocks on `stream`: the legacy default stream, or one that is ordered after it. In
  * a scope. */
 void rmm__mempool_free_kept(rmm_mempool_t *pool, rmm_stream_t stream);
+/* Log an error of mempool_free(). */
+void rmm__mempool_log_free(
+    const rmm_mempool_t *pool, const void *ptr, size_t bytes, int error);
 
 /* Ask the driver what the pool holds, for the location and this slot. RMM_DRIVER_OK or its
  * error. */

@@ -93,15 +93,11 @@ static void give_back(rmm_tracked_t *tracked, void *ptr, const rmm_request_t *re
         rmm__driver_relax_leave(&scope);
     } else { /* the stream would be another device's, or a capture would be ruined */
         error = rmm_last_cuda_error();
-        if (is_default && rmm__mempool_keep(pool, ptr)) {
+        if (is_default && rmm__mempool_keep(pool, ptr, request->bytes)) {
             return;
         }
     }
-    if (error != RMM_DRIVER_OK && error != RMM_DRIVER_UNLOADING) {
-        rmm__log_error(
-            "device %d: cudaFreeAsync of %p bytes %zu failed: %s (%d)", pool->device,
-            ptr, request->bytes, pool->driver->error_name(error), error);
-    }
+    rmm__mempool_log_free(pool, ptr, request->bytes, error);
 }
 
 static void destroy(rmm_tracked_t *tracked)
