@@ -302,7 +302,7 @@ static int open_below(dirs_t *dirs, int parent, const char *name, const char *pa
 
 /* --- the directories ------------------------------------------------------------------ */
 
-/* Takes fd over; -1 is ignored. owner ANY_OWNER: files of any owner are trusted. */
+/* Takes fd over; -1 is ignored. A directory of another user than `owner` is left out. */
 static void consider(dirs_t *dirs, int fd, const char *path, uid_t owner)
 {
     struct stat status;

@@ -26,7 +26,7 @@ static bool is_same(const identity_t *a, const identity_t *b)
            a->start_time_ticks == b->start_time_ticks;
 }
 
-/* A file may be rewritten under another name: its inode shows that. */
+/* The same file, whatever its name and contents, or a file with the same header. */
 static bool is_of(const member_t *member, const rmm_segment_t *segment)
 {
     const identity_t known = identity_of(&member->segment);

@@ -24,7 +24,7 @@
 
 #define PID_BYTES 24
 #define LOOK_NS 20000000 /* between two looks at a live mount */
-#define LOOKS_ALIVE 10   /* at which a daemon that stays must answer: 0.2 s */
+#define LOOKS_ALIVE 10   /* after so many the daemon counts as one that stays: 0.2 s */
 #define LOOKS_MAX 250    /* 5 s */
 
 extern char **environ;

@@ -135,7 +135,7 @@ static bool refresh(mounts_t *mounts)
     return true;
 }
 
-/* statx has it since Linux 5.8 only. */
+/* statx returns it since Linux 5.8 only. */
 bool mounts_find_id(int fd, uint64_t *id_out)
 {
     char path[48], line[64];

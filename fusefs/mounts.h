@@ -2,10 +2,10 @@
 /*
  * Which file systems the daemon may touch. A user may mount a FUSE file system over any
  * folder of his own; if its server does not answer, a process that touches it waits for ever, root
- * too. The mount table has the type without touching it, fstatfs has not. A mount that is not in
+ * too. The mount table shows the type without touching it, fstatfs does not. A mount that is not in
  * the table may be anything, but for the one of the daemon's own root.
  *
- * Cost: reading the table, again only after a mount or an unmount, of which the kernel notifies.
+ * Cost: reading the table, again only after the kernel has reported a mount or an unmount.
  *
  * Threads: the caller holds the model lock alone.
  */

@@ -80,7 +80,7 @@ typedef struct events_reader {
 node_events_t *node_events_open(uid_t own_uid);
 void node_events_close(node_events_t *events);
 
-/* About a process that has no events yet. */
+/* An event about a process, without a device, bytes or count. */
 void node_event_init(
     node_event_t *event, event_type_t type, uid_t uid, pid_t pid, const char *process);
 

@@ -51,7 +51,7 @@ void metrics_put_head(const metrics_t *metrics, const head_t *head)
         is_info ? "gauge" : head->type);
 }
 
-/* --- of devices and processes --------------------------------------------- */
+/* --- of devices and processes ----------------------------------------------------------- */
 
 static void put_device_value(
     const metrics_t *metrics, const char *name, uint32_t index, uint64_t value)

@@ -92,7 +92,7 @@ typedef struct snapshot {
     atomic_uint references; /* last here: not in copies */
 } snapshot_t;
 
-/* NULL: no memory. `memory`: provides the snapshot's. Model lock held, shared is enough, here and
+/* NULL: no memory. `memory`: limits the snapshot's. Model lock held, shared is enough, here and
  * in snapshot_continue(). */
 snapshot_t *snapshot_begin(const model_t *model, memory_t *memory);
 /* The next piece. False: it was the last one, or the snapshot has failed. */

@@ -345,7 +345,7 @@ static uint32_t where_is(const model_t *model, node_t dir)
     return 1u << dir.dir | gpu;
 }
 
-/* The report of a process that has ended is about memory that is gone. */
+/* The report of a process that has ended describes memory that is gone. */
 static bool has_blocks(const model_t *model, node_t dir)
 {
     slot_view_t view;

@@ -195,8 +195,8 @@ rmm__adaptor_count_free(rmm_adaptor_t *self, uint64_t bytes, int64_t sign)
 /* Counts a failure that ends an allocation here; returns `status`. */
 rmm_status_t rmm__adaptor_failed(rmm_adaptor_t *self, rmm_status_t status);
 
-/* Upstream refused a free, whose count is already restored: corrects the slot's figure, and
- * the caller gets the error. */
+/* Upstream refused a free, whose count is already restored: count the refusal at the slot, and
+ * report it to the caller. */
 void rmm__adaptor_refused(rmm_adaptor_t *self, const rmm_request_t *request);
 
 /* To upstream, not counted here; false if upstream refused. */

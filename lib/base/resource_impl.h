@@ -49,7 +49,7 @@ typedef struct rmm_request {
     rmm_stream_t stream;
     bool user;     /* counted at the location: a user holds this memory */
     bool sync;     /* requested by rmm_resource_alloc_sync() or _dealloc_sync() */
-    bool *refused; /* set true by a refused free; NULL: only adaptors need it */
+    bool *refused; /* set true by a refused free; NULL: the caller need not know */
     struct rmm_block_facts
         *facts_out; /* an allocation: for a diagnosis; NULL: for none */
 } rmm_request_t;

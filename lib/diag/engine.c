@@ -102,7 +102,7 @@ static uint32_t lock(rmm_diag_engine_t *engine)
     return atomic_load_explicit(&engine->header->findings_used, memory_order_relaxed);
 }
 
-/* Findings since then are this thread's. */
+/* findings: what lock() returned. Those that came since are this thread's. */
 static void unlock(rmm_diag_engine_t *engine, uint32_t findings)
 {
     uint32_t now =
@@ -399,7 +399,7 @@ static bool comes_free(rmm_mutex_t *mutex)
 
 void rmm__diag_engine_settle(rmm_diag_engine_t *engine)
 {
-    /* the quota that came free is not this thread's: it waits only for others */
+    /* a lock that came free is not held by this thread: from here on it waits only for others */
     if (engine->queue != NULL && comes_free(&engine->lock) &&
         comes_free(&engine->stacks.lock)) {
         rmm__diag_guards_settle(engine);

@@ -166,7 +166,7 @@ bool rmm__guards_open(
     rmm_guards_t *guards, uint32_t index, const rmm_diag_block_v1_t *block,
     const rmm_stack_raw_t *stack, rmm_guard_job_t *job);
 
-/* The block's end was not seen: queued work finds nothing. Or its guard was not filled. */
+/* The block ended unobserved, so queued work finds nothing; or its guard was not filled. */
 void rmm__guards_drop(rmm_guards_t *guards, uint32_t index);
 
 /*

@@ -16,7 +16,7 @@ static bool is_built_in(rmm_stream_t stream)
     return rmm_stream_is_default(stream) || rmm_stream_is_per_thread_default(stream);
 }
 
-/* The id of a stream without one, or without room for it, is queried each time. */
+/* An id that is unknown, or for which there is no room, is queried each time. */
 static void
 keep_id(const rmm_driver_t *driver, rmm_stream_t stream, bool never_captures)
 {

@@ -17,7 +17,7 @@ static int managed_free(const rmm_driver_t *driver, void *ptr)
     return driver->mem_free(ptr);
 }
 
-/* Allocates and frees the smallest piece: what the driver returns. */
+/* Allocates and frees the smallest piece, and returns the driver's error. */
 static rmm_status_t probe(const rmm_driver_t *driver, int device, int *error_out)
 {
     rmm_driver_scope_t scope;

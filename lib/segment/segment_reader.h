@@ -187,7 +187,7 @@ bool rmm_segment_batch_slot(
     const rmm_segment_t *segment, const rmm_slot_batch_t *batch, uint32_t index,
     rmm_record_t *record, bool *torn_out, uint32_t *tries_left);
 
-/* The identity parts of a record (not the figures: those are read by the schema). */
+/* The identity parts of a record, not its figures, which the schema describes. */
 const rmm_segment_location_t *rmm_record_location(const rmm_record_t *record);
 const rmm_segment_slot_t *rmm_record_slot(const rmm_record_t *record);
 
@@ -270,8 +270,8 @@ int rmm_control_begin_report(
 int rmm_control_end_report(rmm_control_t *control, bool is_withdrawn);
 bool rmm_segment_report_seen(const rmm_segment_t *segment, uint32_t *number_out);
 
-/* For requests of a daemon that was killed, for which nobody waits, the process need not look
- * for any longer: each of its allocations would. Limits stay. */
+/* Withdraw the requests that a killed daemon left: nobody waits for them, but the process would
+ * look for them at each allocation. Limits stay. */
 void rmm_control_forget(rmm_control_t *control);
 
 #endif /* RMM_SEGMENT_READER_H */

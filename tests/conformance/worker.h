@@ -61,7 +61,7 @@ uint64_t worker_draw(worker_t *worker, uint64_t limit);
 
 rmm_status_t worker_obtain(worker_t *worker, size_t bytes, void **ptr);
 
-/* A block that the device was ordered to mark; false if it failed, which is noted. */
+/* A block, with a mark of the device queued on it; false if it failed, which is noted. */
 bool worker_take(worker_t *worker, size_t bytes, block_t *block);
 
 /* Has its mark read, and frees it. At most BLOCKS before worker_compare(). */

@@ -5,7 +5,7 @@
  * microseconds, so the answer is kept per function. Pure: the driver comes as functions,
  * so that tests can play it.
  *
- * The words of large structs (RMM_DIAG_LARGE_STRUCT_BYTES) come last, and are marked.
+ * The words of large structs (RMM_DIAG_LARGE_STRUCT_BYTES) come last; stale_count is their number.
  *
  * A word counts if it is aligned in the kernel's parameter block, as every pointer in an
  * unpacked struct is, and if it lies in one parameter: what is between parameters is padding, which

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rmm-timeline: what an allocation log has of a program's memory over time, as a page and as a
+ * rmm-timeline: shows a program's memory over time, from its allocation log, as a page and as a
  * trace. rmm-run makes the same of a program while it runs, with kernels.
  */
 #include <stdio.h>

@@ -100,7 +100,7 @@ int rmm__sim_launch(
         &observation);
 }
 
-/* On a stream that is not capturing, as distinct from one that is. */
+/* Queue work on a stream; one that is capturing is refused. */
 static int queue_unobserved(rmm_stream_t handle, sim_task_t *task)
 {
     static const char call[] = "queue";
