@@ -22,15 +22,27 @@
 #define GROWTH_SHARE 4
 #define RETURNS_AT_ONCE 64 /* chunks taken out in one critical section */
 
-/* The least chunk for this block. It may begin anywhere, so it has room to align the block. Blocks
- * of one size come in whole chunks of them. */
+/* Blocks of one size come in whole chunks of them. */
+static uint64_t chunk_bytes(const engine_t *engine, uint64_t bytes)
+{
+    return engine->growth_bytes != 0 ? rmm__round_up(bytes, engine->growth_bytes)
+                                     : bytes;
+}
+
+/* The least chunk for this block, if it begins at the block's alignment. Large chunks of CUDA begin
+ * at 2 MiB. */
 static uint64_t
 least_growth(const engine_t *engine, const rmm_blocks_request_t *request)
 {
-    uint64_t bytes = rmm__engine_need(request);
+    return chunk_bytes(engine, (uint64_t)request->units * RMM_BLOCKS_UNIT);
+}
 
-    return engine->growth_bytes != 0 ? rmm__round_up(bytes, engine->growth_bytes)
-                                     : bytes;
+/* The least that suffices wherever the chunk begins: it has room to align the block. */
+static uint64_t safe_growth(const engine_t *engine, const rmm_blocks_request_t *request)
+{
+    uint64_t bytes = chunk_bytes(engine, rmm__engine_need(request));
+
+    return bytes <= ENGINE_RUN_BYTES ? bytes : least_growth(engine, request);
 }
 
 static bool
@@ -150,22 +162,50 @@ preferred_growth(const engine_t *engine, uint64_t need, uint64_t reserved)
     return preferred < ENGINE_RUN_BYTES ? preferred : need;
 }
 
-/* Upstream may have less than what is preferred. */
-static rmm_status_t
-obtain(engine_t *engine, uint64_t need, uint64_t *bytes, void **ptr_out)
-{
-    rmm_status_t status = engine->upstream->obtain(engine->owner, *bytes, ptr_out);
-    uint64_t whole = rmm__round_up(need, GROWTH_LEAST);
+/* What to request from upstream, which may have less than what is preferred. */
+typedef struct growth {
+    const rmm_blocks_request_t *request;
+    uint64_t least, safe; /* bytes */
+    uint64_t promised;    /* preferred; at most what the maximum leaves */
+    uint64_t bytes;       /* of the chunk */
+} growth_t;
 
-    if (status == RMM_ERR_OUT_OF_MEMORY && whole < *bytes) {
-        *bytes = whole;
-        status = engine->upstream->obtain(engine->owner, *bytes, ptr_out);
-    }
-    if (status == RMM_ERR_OUT_OF_MEMORY && need < *bytes) {
-        *bytes = need;
-        status = engine->upstream->obtain(engine->owner, *bytes, ptr_out);
+static rmm_status_t obtain(engine_t *engine, growth_t *growth, void **ptr_out)
+{
+    const uint64_t smaller[] = {
+        rmm__round_up(growth->safe, GROWTH_LEAST), growth->safe, growth->least};
+    rmm_status_t status;
+
+    growth->bytes = growth->promised;
+    status = engine->upstream->obtain(engine->owner, growth->bytes, ptr_out);
+    for (size_t i = 0;
+         i < sizeof(smaller) / sizeof(smaller[0]) && status == RMM_ERR_OUT_OF_MEMORY;
+         i++) {
+        if (smaller[i] < growth->bytes) {
+            growth->bytes = smaller[i];
+            status = engine->upstream->obtain(engine->owner, growth->bytes, ptr_out);
+        }
     }
     return status;
+}
+
+/* Does the block fit, aligned, into a chunk at this address? */
+static bool is_aligned_enough(const growth_t *growth, const void *ptr)
+{
+    uint64_t pad =
+        rmm__index_pad((uintptr_t)ptr / RMM_BLOCKS_UNIT, growth->request->align_units);
+
+    return (growth->request->units + pad) * RMM_BLOCKS_UNIT <= growth->bytes;
+}
+
+static rmm_status_t not_aligned(const growth_t *growth, const void *ptr)
+{
+    return rmm__error(
+        RMM_ERR_OUT_OF_MEMORY,
+        "upstream returned a chunk of %" PRIu64 " bytes at %p, not aligned to %" PRIu64
+        " bytes, and a chunk that is large enough to align the block is more than is "
+        "left",
+        growth->bytes, ptr, (uint64_t)growth->request->align_units * RMM_BLOCKS_UNIT);
 }
 
 static rmm_status_t too_large(uint64_t bytes)
@@ -178,20 +218,21 @@ static rmm_status_t too_large(uint64_t bytes)
 }
 
 /* How much to request, within the maximum. It is counted as promised, so that two threads
- * here at once do not exceed the maximum. 0: there is no room. */
-static uint64_t promise(engine_t *engine, uint64_t need, uint64_t *room_out)
+ * here at once do not exceed the maximum. False: there is no room. */
+static bool promise(engine_t *engine, growth_t *growth, uint64_t *room_out)
 {
     uint64_t room, bytes;
 
     rmm__mutex_lock(&engine->lock);
     room = rmm__engine_room_locked(engine);
-    bytes = preferred_growth(engine, need, engine->figures.reserved_bytes);
+    bytes = preferred_growth(engine, growth->safe, engine->figures.reserved_bytes);
     bytes = bytes < room ? bytes : room / RMM_BLOCKS_UNIT * RMM_BLOCKS_UNIT;
-    bytes = need <= room ? bytes : 0;
-    engine->promised_bytes += bytes;
+    bytes = growth->safe <= room ? bytes : growth->least;
+    growth->promised = growth->least <= room ? bytes : 0;
+    engine->promised_bytes += growth->promised;
     rmm__mutex_unlock(&engine->lock);
     *room_out = room;
-    return bytes;
+    return growth->promised != 0;
 }
 
 static void take_back(engine_t *engine, uint64_t promised)
@@ -203,25 +244,30 @@ static void take_back(engine_t *engine, uint64_t promised)
 
 static rmm_status_t chunks_grow(engine_t *engine, const rmm_blocks_request_t *request)
 {
-    uint64_t need = least_growth(engine, request);
-    uint64_t promised, bytes, room;
+    growth_t growth = {
+        .request = request,
+        .least = least_growth(engine, request),
+        .safe = safe_growth(engine, request)};
     rmm_status_t status;
+    uint64_t room;
     void *ptr;
 
-    if (need > ENGINE_RUN_BYTES) {
-        return too_large(need);
+    if (growth.least > ENGINE_RUN_BYTES) {
+        return too_large(growth.least);
     }
-    promised = promise(engine, need, &room);
-    if (promised == 0) {
+    if (!promise(engine, &growth, &room)) {
         return rmm__engine_no_room(engine, room);
     }
-    bytes = promised;
-    status = obtain(engine, need, &bytes, &ptr);
+    status = obtain(engine, &growth, &ptr);
+    if (status == RMM_OK && !is_aligned_enough(&growth, ptr)) {
+        status = not_aligned(&growth, ptr);
+        engine->upstream->give_back(engine->owner, ptr, growth.bytes);
+    }
     if (status != RMM_OK) {
-        take_back(engine, promised);
+        take_back(engine, growth.promised);
         return status;
     }
-    status = chunk_add(engine, ptr, bytes, promised);
+    status = chunk_add(engine, ptr, growth.bytes, growth.promised);
     if (status == RMM_OK) {
         rmm__engine_update_barrier(engine);
     }

@@ -35,9 +35,10 @@ static void made_dealloc(void *ptr, size_t bytes, rmm_stream_t stream, void *pay
     ((maker_t *)payload)->out--;
 }
 
-static rmm_resource_t *make_subject(maker_t *maker)
+static rmm_resource_t *make_limited_subject(maker_t *maker, uint64_t maximum_bytes)
 {
     rmm_callback_options_t callback = RMM_CALLBACK_OPTIONS_INIT;
+    rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
     rmm_resource_t *upstream;
     rmm_resource_t *pool;
 
@@ -45,9 +46,15 @@ static rmm_resource_t *make_subject(maker_t *maker)
     callback.dealloc = made_dealloc;
     callback.payload = maker;
     assert_ok(rmm_callback_resource_create(&callback, &upstream));
-    assert_ok(rmm_pool_resource_create(upstream, NULL, &pool));
+    options.maximum_bytes = maximum_bytes;
+    assert_ok(rmm_pool_resource_create(upstream, &options, &pool));
     rmm_resource_release(upstream);
     return share(pool);
+}
+
+static rmm_resource_t *make_subject(maker_t *maker)
+{
+    return make_limited_subject(maker, 0);
 }
 
 /* Every chunk is taken whole, in pieces, and given back; wrong addresses are refused. */
@@ -159,6 +166,70 @@ TEST_CASE(takes_memory_again_that_it_gave_back)
         assert_int_equal(maker.out, 0);
     }
     rmm_resource_release(pool);
+}
+
+/* Upstream has no chunk with room to align a block that is as large as what it has. */
+TEST_CASE(an_aligned_block_of_all_that_upstream_has_needs_an_aligned_chunk)
+{
+    maker_t maker = {
+        .addresses = {64 * CHUNK + 256, 66 * CHUNK, 68 * CHUNK + 256, 70 * CHUNK}};
+    rmm_resource_t *pool = make_subject(&maker);
+    void *ptr;
+
+    assert_int_equal(
+        rmm_resource_alloc(pool, CHUNK, 4096, NULL, &ptr), RMM_ERR_OUT_OF_MEMORY);
+    assert_int_equal(maker.out, 0); /* upstream has it back */
+    assert_ok(rmm_resource_alloc(pool, CHUNK, 4096, NULL, &ptr));
+    assert_int_equal((uintptr_t)ptr, 66 * CHUNK);
+    rmm_resource_dealloc(pool, ptr, CHUNK, 4096, NULL);
+    assert_ok(rmm_resource_trim(pool, 0));
+    /* here is room to begin at the next 4096 bytes */
+    assert_ok(rmm_resource_alloc(pool, CHUNK - 4096, 4096, NULL, &ptr));
+    assert_int_equal((uintptr_t)ptr, 68 * CHUNK + 4096);
+    assert_int_equal(stats_of(pool).reserved_bytes, CHUNK);
+    rmm_resource_dealloc(pool, ptr, CHUNK - 4096, 4096, NULL);
+    rmm_resource_release(pool);
+    assert_int_equal(maker.out, 0);
+}
+
+/* The chunk has no room to align the block; a block of the same size fits without an alignment. */
+TEST_CASE(a_refused_alignment_refuses_no_block_without_it)
+{
+    maker_t maker = {
+        .addresses = {64 * CHUNK + 256, 66 * CHUNK + 256, 68 * CHUNK + 256}};
+    rmm_resource_t *pool = make_limited_subject(&maker, CHUNK);
+    void *ptr;
+
+    for (size_t i = 1; i <= 2; i++) {
+        assert_int_equal(
+            rmm_resource_alloc(pool, CHUNK, MIB, NULL, &ptr), RMM_ERR_OUT_OF_MEMORY);
+        assert_non_null(strstr(rmm_last_error_message(), "no room for 2097152 bytes"));
+        assert_int_equal(maker.count, i);
+        assert_int_equal(maker.out, 0);
+    }
+    give(pool, take(pool, CHUNK, NULL), CHUNK, NULL);
+    rmm_resource_release(pool);
+    assert_int_equal(maker.out, 0);
+}
+
+/* Chunks of CUDA are aligned to 2 MiB. */
+TEST_CASE(an_alignment_leaves_the_maximum_of_a_growing_pool_to_a_block)
+{
+    for (size_t align = 256; align <= RMM_ALIGN_MAX; align *= 2) {
+        rmm_resource_t *pool = make_pool(0, 8 * MIB);
+        void *small = take(pool, MIB, NULL);
+        void *ptr;
+
+        assert_ok(rmm_resource_alloc(pool, 6 * MIB, align, NULL, &ptr));
+        rmm_resource_dealloc(pool, ptr, 6 * MIB, align, NULL);
+        give(pool, small, MIB, NULL);
+        assert_ok(rmm_resource_alloc(pool, 8 * MIB, align, NULL, &ptr));
+        assert_int_equal((uintptr_t)ptr % align, 0);
+        assert_int_equal(stats_of(pool).reserved_bytes, 8 * MIB);
+        rmm_resource_dealloc(pool, ptr, 8 * MIB, align, NULL);
+        assert_int_equal(stats_of(pool).oom_count, 0);
+        rmm_resource_release(pool);
+    }
 }
 
 /* --- against a map of units -------------------------------------------------------------- */

@@ -588,22 +588,3 @@ TEST_CASE(two_chunks_that_are_too_small_make_one_that_fits)
     }
     rmm_resource_release(pool);
 }
-
-/* An alignment needs more than the block: what is too large then may do without it. */
-TEST_CASE(a_refused_alignment_refuses_no_block_without_it)
-{
-    rmm_resource_t *pool = make_pool(2 * MIB, 4 * MIB);
-    rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
-    void *first = take(pool, 2 * MIB, stream);
-    void *second = take(pool, 2 * MIB, stream);
-    void *whole = NULL;
-
-    give(pool, first, 2 * MIB, stream);
-    give(pool, second, 2 * MIB, stream);
-    assert_int_equal(
-        rmm_resource_alloc(pool, 4 * MIB, MIB, stream, &whole), RMM_ERR_OUT_OF_MEMORY);
-    whole = take(pool, 4 * MIB, stream);
-    give(pool, whole, 4 * MIB, stream);
-    assert_ok(rmm_stream_destroy(stream));
-    rmm_resource_release(pool);
-}
