@@ -71,6 +71,50 @@ TEST_CASE(sets_the_quarantine_and_refuses_an_invalid_size)
         "--quarantine: \"much\" is not a number of bytes such as 64MiB");
 }
 
+TEST_CASE(sets_a_timeline_only_where_one_is_drawn)
+{
+    run("-- /usr/bin/env");
+    assert_null(strstr(program.out, "RMM_TIMELINE="));
+    setenv("RMM_TIMELINE", "99", 1);
+    run("-- /usr/bin/env");
+    unsetenv("RMM_TIMELINE");
+    assert_true(was_set("RMM_TIMELINE=99"));
+}
+
+TEST_CASE(refuses_more_or_fewer_events_than_a_timeline_can_have)
+{
+    run("--timeline-events 16 -- /bin/true");
+    program_assert_status(&program, 0);
+    run("--timeline-events 4194304 -- /bin/true");
+    program_assert_status(&program, 0);
+    assert_refused(
+        "--timeline-events 15 -- /bin/true", 2,
+        "--timeline-events: \"15\" is not a number of events from 16 to 4194304");
+    assert_refused(
+        "--timeline-events 4194305 -- /bin/true", 2,
+        "--timeline-events: \"4194305\" is not a number of events from 16 to 4194304");
+}
+
+/* No two of the files that it reads or writes. */
+TEST_CASE(refuses_one_file_for_two_purposes)
+{
+    static const char *const options[] = {
+        "--suppressions", "--report", "--timeline", "--trace"};
+    char arguments[512];
+    for (size_t i = 0; i < 4; i++) {
+        for (size_t j = 0; j < i; j++) {
+            snprintf(
+                arguments, sizeof arguments,
+                "--summary %s %s/one %s %s/one -- /bin/true", options[i], place,
+                options[j], place);
+            assert_refused(
+                arguments, 2,
+                "--report, --timeline, --trace and --suppressions must name different "
+                "files");
+        }
+    }
+}
+
 /* Then the library that was built beside it, if it was. */
 TEST_CASE(an_empty_variable_names_no_library)
 {
@@ -124,6 +168,9 @@ TEST_CASE(reports_what_cannot_be_run_as_env_does)
     write_text("plain", "no program\n", 0644);
     snprintf(arguments, sizeof arguments, "-- %s/plain", place);
     snprintf(line, sizeof line, "cannot run %s/plain: Permission denied", place);
+    assert_refused(arguments, 126, line);
+    snprintf(arguments, sizeof arguments, "-- %s/plain/below", place);
+    snprintf(line, sizeof line, "cannot run %s/plain/below: Not a directory", place);
     assert_refused(arguments, 126, line);
 }
 

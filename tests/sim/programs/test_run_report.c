@@ -298,9 +298,24 @@ CASE(tells_also_of_a_program_that_was_killed)
 
 CASE(names_the_process_that_the_program_started)
 {
+    const char *line = "the program left no segment, but process ";
+    const char *found;
+
     run("--summary -- timeout 60 " PROGRAM);
     program_assert_status(&program, 0);
-    assert_non_null(strstr(program.err, "the program left no segment, but process "));
+    found = strstr(program.err, line);
+    assert_non_null(found);
+    found += strlen(line);
+    assert_true(atoi(found) > 1 && atoi(found) != program.pid);
+}
+
+/* CUDA would have started it. */
+CASE(says_that_the_diagnosis_was_not_started)
+{
+    run("--summary -- env -u CUDA_INJECTION64_PATH " PROGRAM);
+    program_assert_status(&program, 0);
+    assert_non_null(strstr(
+        program.err, "the diagnosis was not started, or had no room for its file"));
 }
 
 CASE(tells_of_the_program_that_it_became)
