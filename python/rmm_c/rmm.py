@@ -4,7 +4,7 @@ import sys
 from typing import Any, Callable, Dict, List, Optional, Tuple, Union
 
 from rmm_c.errors import RMMError
-from rmm_c.pylibrmm.helper import Size
+from rmm_c.pylibrmm.helper import Path, Size
 from rmm_c.pylibrmm.memory_resource import is_initialized
 from rmm_c.pylibrmm.memory_resource._defaults import initialize
 
@@ -27,7 +27,7 @@ def reinitialize(
     maximum_pool_size: Optional[Size] = None,
     devices: Union[int, List[int], None] = 0,
     logging: bool = False,
-    log_file_name: Optional[str] = None,
+    log_file_name: Optional[Path] = None,
 ) -> None:
     """Give the devices new default resources. Memory of the former ones stays valid.
 

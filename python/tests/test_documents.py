@@ -54,7 +54,11 @@ def test_the_types_are_consistent(tmp_path):
     pytest.importorskip("mypy")
     names = rmm_c.pylibrmm.memory_resource.__all__
     program = [f"from rmm_c.mr import {name}\n" for name in [*names, "experimental"]]
-    program += ["import rmm_c\n", "rmm_c.set_logging_level(rmm_c.level_enum.debug)\n"]
+    program += ["import pathlib\n", "import rmm_c\n"]
+    program += ["rmm_c.set_logging_level(rmm_c.level_enum.debug)\n"]
+    program += ["log = pathlib.Path('log.csv')\n", "rmm_c.enable_logging(log)\n"]
+    program += ["rmm_c.reinitialize(logging=True, log_file_name=log)\n"]
+    program += ["LoggingResourceAdaptor(CudaMemoryResource(), log)\n"]
     (tmp_path / "program.py").write_text("".join(program))
     command = [sys.executable, "-m", "mypy", "--python-version", "3.9", "-p", "rmm_c"]
     options = ["--strict", "--ignore-missing-imports", "--allow-subclassing-any"]

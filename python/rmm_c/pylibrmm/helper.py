@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sizes as text."""
+"""Sizes as text, and the types that arguments have."""
 import operator
+import os
 import re
 from typing import Optional, SupportsIndex, Union
 
 Size = Union[int, str, SupportsIndex]
+Path = Union[str, "os.PathLike[str]"]
 
 _PREFIXES = "kmgtpezy"
 _PATTERN = re.compile(r"([0-9]+(?:\.[0-9]*)?)[\t ]*(?:([kmgtpezy])(i)?)?b?", re.IGNORECASE)

@@ -4,6 +4,7 @@ import os
 from typing import Callable, List, Optional, Tuple
 
 from rmm_c import _core
+from rmm_c.pylibrmm.helper import Path
 from rmm_c.pylibrmm.memory_resource._base import DeviceMemoryResource, UpstreamResourceAdaptor
 from rmm_c._figures import Statistics
 
@@ -86,7 +87,7 @@ class LoggingResourceAdaptor(UpstreamResourceAdaptor):
     _kind = "logging"
 
     def __init__(
-        self, upstream_mr: DeviceMemoryResource, log_file_name: Optional[str] = None
+        self, upstream_mr: DeviceMemoryResource, log_file_name: Optional[Path] = None
     ) -> None:
         name = log_file_name or os.environ.get("RMM_LOG_FILE")
         if not name:

@@ -8,7 +8,7 @@ that C, the environment or another package has set is found by asking the librar
 from typing import Dict, List, Optional, Tuple, Union
 
 from rmm_c import _core
-from rmm_c.pylibrmm.helper import Size
+from rmm_c.pylibrmm.helper import Path, Size
 from rmm_c.pylibrmm.memory_resource._adaptors import LoggingResourceAdaptor
 from rmm_c.pylibrmm.memory_resource._base import DeviceMemoryResource, wrap_address, wrap_shared
 from rmm_c.pylibrmm.memory_resource._pools import PoolMemoryResource
@@ -76,7 +76,7 @@ def available_device_memory() -> Tuple[int, int]:
     return _core.available_device_memory()
 
 
-def enable_logging(log_file_name: Optional[str] = None) -> None:
+def enable_logging(log_file_name: Optional[Path] = None) -> None:
     """Log the allocations of all devices whose default was set or used, else of device 0.
 
     Raises ValueError if neither ``log_file_name`` nor RMM_LOG_FILE is there.
@@ -139,7 +139,7 @@ def initialize(
     maximum_pool_size: Optional[Size] = None,
     devices: Union[int, List[int], None] = 0,
     logging: bool = False,
-    log_file_name: Optional[str] = None,
+    log_file_name: Optional[Path] = None,
 ) -> None:
     """What reinitialize() does after its hooks."""
     chosen = [devices or 0] if isinstance(devices, int) or devices is None else devices
