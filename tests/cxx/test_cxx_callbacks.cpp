@@ -82,6 +82,35 @@ struct noting_memory {
     }
 };
 
+/* The last request that an object got, and how many of its blocks are live. */
+struct request {
+    std::size_t bytes, align;
+    rmm_stream_t stream;
+    int live;
+
+    bool operator==(const request &other) const noexcept
+    {
+        return bytes == other.bytes && align == other.align && stream == other.stream &&
+               live == other.live;
+    }
+};
+
+struct last_request_memory {
+    request *last;
+
+    void *allocate(rmm_stream_t stream, std::size_t bytes, std::size_t align)
+    {
+        *last = {bytes, align, stream, last->live + 1};
+        return ::operator new(bytes, std::align_val_t(align));
+    }
+    void deallocate(
+        rmm_stream_t stream, void *ptr, std::size_t bytes, std::size_t align) noexcept
+    {
+        *last = {bytes, align, stream, last->live - 1};
+        ::operator delete(ptr, std::align_val_t(align));
+    }
+};
+
 void set_true(const void *const *params)
 {
     **static_cast<bool *const *>(params[0]) = true;
@@ -460,4 +489,48 @@ CASE(exceptions_pass_between_a_program_and_its_libraries)
     THROWS(library_error, pool.allocate({}, 1000));
     CHECK(library_catches(refusing));
     CHECK(library_catches(rmmc::custom_resource(pool))); /* there and back */
+}
+
+CASE(each_shape_of_an_allocation_passes_its_size_alignment_and_stream_on)
+{
+    request last{};
+    rmmc::custom_resource<RMM_HOST_ACCESSIBLE> mr(last_request_memory{&last});
+    rmmc::stream stream;
+    const rmm_stream_t of = stream.value();
+
+    void *block = mr.allocate_async(100, 1024, stream);
+    CHECK(last == (request{100, 1024, of, 1}));
+    mr.deallocate_async(block, 100, 1024, stream);
+    CHECK(last == (request{100, 1024, of, 0}));
+    block = mr.allocate_async(200, stream);
+    CHECK(last == (request{200, RMM_ALIGN_DEFAULT, of, 1}));
+    mr.deallocate_async(block, 200, stream);
+    CHECK(last == (request{200, RMM_ALIGN_DEFAULT, of, 0}));
+    block = mr.allocate(300, 2048);
+    CHECK(last.bytes == 300 && last.align == 2048 && last.live == 1);
+    mr.deallocate(block, 300, 2048);
+    CHECK(last.bytes == 300 && last.align == 2048 && last.live == 0);
+    CHECK(mr.get_stats().current_count == 0);
+}
+
+CASE(names_flags_and_sizes_of_callbacks_arrive)
+{
+    std::size_t freed = 0;
+    rmmc::cuda_resource cuda;
+    auto never = [](std::size_t) { return false; };
+    rmmc::failure_callback_adaptor named(cuda, never, 0, "a_name");
+    rmmc::callback_resource callback(
+        [&](std::size_t bytes, rmmc::stream_view stream) {
+            return cuda.allocate(stream, bytes);
+        },
+        [&](void *ptr, std::size_t bytes, rmmc::stream_view stream) {
+            freed = bytes;
+            cuda.deallocate(stream, ptr, bytes);
+        });
+
+    CHECK(std::strcmp(named.name(), "a_name") == 0);
+    THROWS(
+        rmmc::invalid_argument, rmmc::failure_callback_adaptor(cuda, never, ~0u, "x"));
+    callback.deallocate({}, callback.allocate({}, 300), 300);
+    CHECK(freed == 300);
 }

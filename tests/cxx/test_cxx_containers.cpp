@@ -381,6 +381,7 @@ CASE(containers_stay_on_the_device_of_their_resource)
     values.resize(200, {});
     CHECK(values.element(99, {}) == 100);
     CHECK(of_second.get_stats().current_count == 1 && rmmc::current_device() == 0);
+    CHECK(rmmc::device_buffer(10, {}, of_second).device() == 1);
     THROWS(rmmc::cuda_error, rmmc::scoped_device(7));
     THROWS(rmmc::cuda_error, rmmc::set_device(7));
     rmmc::set_device(1);
@@ -420,6 +421,7 @@ CASE(questions_about_devices_and_copies_are_answered)
     rmmc::stream_view().synchronize();
     CHECK(host[0] == 3 && host[15] == 3);
     rmmc::prefetch(buffer.data(), 16, 0, {});
+    THROWS(rmmc::cuda_error, rmmc::prefetch(buffer.data(), 16, 7, {}));
     THROWS(rmmc::invalid_argument, rmmc::memset_async(nullptr, 0, 1, {}));
 }
 
@@ -482,4 +484,39 @@ CASE(an_allocator_asks_for_the_alignment_of_its_type)
     }
     CHECK(pool.get_stats().current_count == 0);
     CHECK(pool.get_stats().invalid_free_count == 0);
+}
+
+CASE(each_container_asks_its_own_object)
+{
+    rmmc::stream stream, other;
+    rmmc::device_array<int> values(numbers(10), stream);
+    rmmc::memory_info info = rmmc::available_device_memory();
+    std::size_t most = std::numeric_limits<std::size_t>::max();
+
+    values.reserve(20, stream);
+    CHECK(values.size() == 10 && values.capacity() == 20);
+    CHECK(
+        &*(values.rend() - 1) == values.data() &&
+        values.rend() - values.rbegin() == 10);
+    values.shrink_to_fit(stream);
+    CHECK(values.capacity() == 10);
+    values.set_stream(other);
+    CHECK(values.stream() == other && values.stream() != stream);
+    THROWS(rmmc::out_of_range, values.copy_to_host(nullptr, 2, {}, most));
+    rmmc::device_buffer buffer = values.release();
+    buffer.reserve(4000, other);
+    CHECK(buffer.size() == 40 && buffer.capacity() == 4000);
+    THROWS(rmmc::cuda_error, buffer.prefetch(7, other));
+    THROWS(rmmc::cuda_error, rmmc::device_supports(7, RMM_ABILITY_ASYNC));
+    CHECK(info.free_bytes < info.total_bytes); /* the array has some */
+}
+
+CASE(a_pool_of_streams_gives_the_one_of_each_number)
+{
+    rmmc::stream_pool pool(3);
+
+    CHECK(pool.get_stream(0) != pool.get_stream(1));
+    CHECK(pool.get_stream(1) != pool.get_stream(2));
+    CHECK(pool.get_stream(2) != pool.get_stream(0));
+    THROWS(rmmc::invalid_argument, rmmc::stream_pool(3, ~0u));
 }

@@ -319,3 +319,37 @@ CASE(a_default_of_a_stream_in_braces_is_no_size)
     CHECK(block != nullptr && cuda.get_stats().current_bytes >= 512);
     cuda.deallocate({}, block, 512);
 }
+
+CASE(a_conversion_says_what_is_missing)
+{
+    auto message_of = [](const rmmc::resource &mr) {
+        try {
+            rmmc::device_resource refused(mr);
+        } catch (const rmmc::invalid_argument &error) {
+            return std::string(error.what());
+        }
+        return std::string();
+    };
+
+    CHECK(message_of(rmmc::resource()) == "the resource is empty");
+    CHECK(
+        message_of(rmmc::host_resource()) ==
+        "the resource's memory is not accessible from where it should be");
+    rmmc::resource limited = rmmc::limiting_adaptor(rmmc::host_resource(), 1000);
+    CHECK(!rmmc::resource_cast<rmmc::limiting_adaptor<>>(limited).has_value());
+    CHECK(rmmc::resource_cast<rmmc::limiting_adaptor<RMM_HOST_ACCESSIBLE>>(limited)
+              .has_value());
+}
+
+CASE(a_trim_keeps_what_it_is_told_to)
+{
+    rmmc::pool_resource pool{rmmc::cuda_resource()};
+
+    pool.deallocate({}, pool.allocate({}, 1 << 20), 1 << 20);
+    const std::uint64_t held = pool.get_stats().reserved_bytes;
+    CHECK(held >= 1 << 20);
+    pool.trim(held);
+    CHECK(pool.get_stats().reserved_bytes == held);
+    pool.trim();
+    CHECK(pool.get_stats().reserved_bytes == 0);
+}

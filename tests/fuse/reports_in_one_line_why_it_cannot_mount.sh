@@ -32,7 +32,10 @@ for option in max_read=131072 max_read=many max_background=5 blksize=4096 user_i
     default_permissions subtype=x fsname=x auto_unmount allow_root sync dirsync remount; do
     expected=2 refuses "unknown mount option '$option'" -o "ro,$option" "$mnt"
 done
-expected=2 refuses "one mount point only" "$mnt" "$work/full"
+expected=2 refuses "one mount point only, not also '$work/full'" "$mnt" "$work/full"
+expected=2 refuses "no such group" -o gid=0x "$mnt"
+expected=2 refuses "no such level" -o hidepid=3 "$mnt"
+expected=2 refuses "unknown mount option 'noatime'" -o "$(printf 'noatime,%.0s' {1..40})" "$mnt"
 RMM_RUNTIME_DIR=$work/file/run refuses "RMM_RUNTIME_DIR\|cannot make" "$mnt"
 RMM_RUNTIME_DIR=relative refuses "absolute path" "$mnt"
 expected=2 refuses "option '--no-such': see rmmfs --help" --no-such

@@ -131,3 +131,15 @@ TEST(refusals_saturate)
     assert_false(budget_take(&budget, A, BUDGET_HANDLES, UINT64_MAX));
     assert_true(user_of(A).refused[BUDGET_HANDLES] == UINT64_MAX);
 }
+
+TEST(root_takes_nothing_of_what_the_others_have_together)
+{
+    assert_true(budget_take(&budget, A, BUDGET_GPUS, 5));
+    assert_true(budget_take(&budget, 0, BUDGET_GPUS, 3));
+    assert_int_equal(budget.used_together[BUDGET_GPUS], 5);
+    budget_give(&budget, 0, BUDGET_GPUS, 3);
+    assert_int_equal(budget.used_together[BUDGET_GPUS], 5);
+    assert_int_equal(budget_limit(&budget, A, BUDGET_SEGMENTS), 1024);
+    assert_int_equal(budget_limit(&budget, 0, BUDGET_SEGMENTS), 4096);
+    assert_int_equal(budget_limit_together(BUDGET_SEGMENTS), 4096);
+}

@@ -526,3 +526,109 @@ TEST_CASE(many_exited_processes_leave_in_pieces)
     assert_int_equal(fixture->model.process_count, 0);
     end_fixture(fixture);
 }
+
+TEST_CASE(the_count_of_blocks_has_marks_as_the_bytes_have)
+{
+    fixture_t *fixture = open_fixture();
+    rmm_segment_location_t *location = fixture_location(fixture, 0);
+    location->total_count = 5;
+    location->peak_count = location->node_peak_count = 9;
+    location->peak_bytes = location->node_peak_bytes = 10;
+    location->lifetime_peak_bytes = 77;
+    (void)fixture_process(fixture, 1);
+    assert_int_equal(show(fixture).peak_count, 9);
+    assert_int_equal(show(fixture).node_peak_count, 9);
+    assert_int_equal(show(fixture).lifetime_peak_bytes, 77);
+    assert_int_equal(reset(fixture, (node_t){DIR_DEVICE, FILE_SELF, 0, 0}), 0);
+    assert_int_equal(show(fixture).peak_count, 5);
+    end_fixture(fixture);
+}
+
+TEST_CASE(a_snapshot_shows_no_mark_below_what_is_held)
+{
+    fixture_t *fixture = open_fixture();
+    device_sum_t sum = {.figures.current_bytes = 50, .figures.current_count = 6};
+    figures_t figures;
+    (void)fixture_process(fixture, 1);
+    marks_reset_device(&fixture->model, 0);
+    fixture->model.gpus[0].peak_count = fixture->model.gpus[0].peak_bytes = 0;
+    fixture->model.gpus[0].peak_upper_bytes = 0;
+    fixture->model.gpus[0].lifetime_peak_bytes = 0;
+    marks_show_parts(&fixture->model, 0, &sum, &figures);
+    assert_int_equal(figures.peak_bytes, 50);
+    assert_int_equal(figures.peak_count, 6);
+    assert_int_equal(figures.peak_upper_bytes, 50);
+    assert_int_equal(figures.lifetime_peak_bytes, 50);
+    assert_int_equal(figures.node_peak_count, 6);
+    end_fixture(fixture);
+}
+
+TEST_CASE(marks_of_host_memory_are_kept_as_well)
+{
+    fixture_t *fixture = open_fixture();
+    const uint32_t host = RMM_SEGMENT_HOST_LOCATION;
+    rmm_segment_location_t *location = fixture_location(fixture, host);
+    location->current_bytes = 80;
+    location->peak_bytes = location->node_peak_bytes = 90;
+    (void)fixture_process(fixture, 1);
+    marks_note_upper(&fixture->model);
+    assert_int_equal(fixture->model.host.peak_upper_bytes, 90);
+    marks_take(&fixture->model);
+    assert_int_equal(fixture->model.host.peak_bytes, 90);
+    end_fixture(fixture);
+}
+
+TEST_CASE(a_reset_of_totals_drops_statistics_of_newer_programs_and_tells_pollers)
+{
+    fixture_t *fixture = open_fixture();
+    model_t *model = &fixture->model;
+    const node_t total = {DIR_DEVICE, FILE_total_bytes, 0, 0};
+    (void)process(fixture, 1, 100, 500);
+    model->gpus[0].extras.count = 1;
+    const uint32_t of_device = model->gpus[0].event_changes;
+    const uint32_t of_node = model->event_changes;
+    assert_int_equal(control_write(model, total, 0, "remove\n", 7), -EINVAL);
+    assert_int_equal(control_write(model, total, 0, "reset\0", 6), -EINVAL);
+    assert_int_equal(model->gpus[0].extras.count, 1);
+    assert_int_equal(control_write(model, total, 0, "reset", 5), 0);
+    assert_int_equal(model->gpus[0].extras.count, 0);
+    assert_int_equal(model->gpus[0].event_changes, of_device + 1);
+    assert_int_equal(model->event_changes, of_node + 1);
+    end_fixture(fixture);
+}
+
+/* Two segments of one process, with control pages of their own. */
+TEST_CASE(a_request_to_a_process_goes_to_each_segment_that_can_be_asked)
+{
+    fixture_t *fixture = open_fixture();
+    member_t *first = process(fixture, 1, 40, 500);
+    member_t *second = process(fixture, 1, 40, 500);
+    const process_t *both = first->process;
+    node_t node = {DIR_PROCESS_DEVICE, FILE_LIMIT_BYTES, both->serial, 0};
+    assert_int_equal(control_write(&fixture->model, node, 0, "5000", 4), 0);
+    assert_int_equal(rmm_control_limit_location(&second->control, 0, 9000), 0);
+    assert_int_equal(control_process_limit(both, 0), 5000);
+    assert_int_equal(rmm_control_limit_location(&second->control, 0, 4000), 0);
+    assert_int_equal(control_process_limit(both, 0), 4000);
+    second->locations[0].device = 7; /* it has no such device: not concerned */
+    assert_int_equal(control_write(&fixture->model, node, 0, "3000", 4), 0);
+    first->locations[0].device = 7;
+    assert_int_equal(control_write(&fixture->model, node, 0, "3000", 4), -EOPNOTSUPP);
+    node.file = FILE_ENABLE;
+    assert_int_equal(control_write(&fixture->model, node, 0, "10", 2), -EINVAL);
+    end_fixture(fixture);
+}
+
+TEST_CASE(blocks_that_were_held_at_once_are_a_mark)
+{
+    fixture_t *fixture = open_fixture();
+    figures_t figures;
+    fixture_location(fixture, 0)->total_count = 5;
+    member_t *first = fixture_process(fixture, 1);
+    (void)fixture_process(fixture, 2);
+    marks_show_device(&fixture->model, 0, 0, &figures);
+    assert_int_equal(figures.peak_count, 10);
+    first->state = MEMBER_EXITED;
+    assert_int_equal(show(fixture).peak_count, 10);
+    end_fixture(fixture);
+}

@@ -8,9 +8,11 @@
 #include <inttypes.h>
 
 #include "dirs.h"
+#include "extras.h"
 #include "harness/runtime.h"
 #include "render_any.h"
 #include "render_node.h"
+#include "render_parts.h"
 #include "segment/segment_leaks_reader.h"
 #include "stream.h"
 #include "tree.h"
@@ -516,5 +518,127 @@ TEST_CASE(a_text_grows_as_it_is_written)
     assert_memory_equal(text.data + text.length - 28, "\n9999 a line", 12);
     text_clear(&text);
     assert_int_equal(text.length, 0);
+    text_fini(&text);
+}
+
+TEST_CASE(a_row_that_passes_the_limit_is_taken_back)
+{
+    text_t text;
+    text_init(&text);
+    text.limit = 10;
+    text_begin_row(&text);
+    text_puts(&text, "0123456789");
+    assert_true(text_end_row(&text));
+    text_begin_row(&text);
+    text_puts(&text, "x");
+    assert_false(text_end_row(&text));
+    assert_int_equal(text.length, 10);
+    text_leave_out(&text, 2);
+    text_end_rows(&text);
+    text_end_rows(&text);
+    text_append(&text, "", 1);
+    assert_string_equal(
+        text.data, "0123456789# 3 more rows are not shown: over budget\n");
+    text_fini(&text);
+}
+
+TEST_CASE(a_text_says_why_it_failed_until_it_is_cleared)
+{
+    texts_t *texts = open_texts();
+    budget_t *budget = &texts->fixture.model.budget;
+    text_t text;
+    text_init(&text);
+    assert_int_equal(text_error(&text), 0);
+    text.limit = 10;
+    text_begin_row(&text);
+    text_puts(&text, "more than there is room");
+    assert_false(text_end_row(&text));
+    assert_null(text_reserve(&text, 10 + TEXT_ROW_BYTES_MAX + 1));
+    assert_int_equal(text_error(&text), -EFBIG);
+    text_clear(&text);
+    assert_int_equal(text_error(&text), 0);
+    text_end_rows(&text);
+    assert_int_equal(text.length, 0);
+    text_charge(&text, budget, 4711);
+    assert_false(text_take_scratch(&text, SIZE_MAX / 2));
+    assert_int_equal(text_error(&text), -EDQUOT);
+    text_clear(&text);
+    text.failed = TEXT_NO_MEMORY;
+    assert_int_equal(text_error(&text), -ENOMEM);
+    text_fini(&text);
+    end_texts(texts);
+}
+
+/* The small text moves with the structure; what a text needs no more is given back. */
+TEST_CASE(a_text_is_charged_for_what_it_has)
+{
+    texts_t *texts = open_texts();
+    budget_t *budget = &texts->fixture.model.budget;
+    const uint64_t most = budget_limit(budget, 4711, BUDGET_TEXT_BYTES);
+    text_t from, text;
+    size_t bytes = 9;
+    text_init(&from);
+    text_init(&text);
+    text_puts(&from, "small");
+    text_move(&text, &from);
+    memset(&from, 'x', sizeof(from));
+    assert_ptr_equal(text.data, text.small);
+    assert_memory_equal(text_part(&text, 1, &bytes, NULL), "mall", 4);
+    assert_int_equal(bytes, 4);
+    (void)text_part(&text, 100, &bytes, NULL);
+    assert_int_equal(bytes, 0);
+    text_charge(&text, budget, 4711);
+    assert_non_null(text_reserve(&text, 5000));
+    text.length = 5000;
+    text_trim(&text);
+    assert_true(budget_take(budget, 4711, BUDGET_TEXT_BYTES, most - 5000));
+    assert_false(budget_take(budget, 4711, BUDGET_TEXT_BYTES, 1));
+    text.length = TEXT_SMALL_BYTES;
+    text_trim(&text);
+    assert_ptr_equal(text.data, text.small);
+    assert_true(budget_take(budget, 4711, BUDGET_TEXT_BYTES, 5000));
+    text_fini(&text);
+    end_texts(texts);
+}
+
+TEST_CASE(events_are_counted_by_their_kind)
+{
+    texts_t *texts = open_texts();
+    rmm_segment_location_t *location = fixture_location(&texts->fixture, 0);
+    location->oom_count = 1;
+    location->invalid_free_count = 2;
+    location->limit_count = 3;
+    (void)fixture_process(&texts->fixture, 7);
+    assert_string_equal(
+        read_path(texts, "gpu0/events"), "oom 1\ninvalid_free 2\nlimit 3\n");
+    end_texts(texts);
+}
+
+TEST_CASE(a_statistic_of_another_kind_is_not_mixed_in)
+{
+    extras_t extras = {.count = 0};
+    char name[16];
+    extras_add(&extras, "odd", RMM_KIND_COUNTER, 5);
+    extras_add(&extras, "odd", RMM_KIND_GAUGE, 100);
+    extras_add(&extras, "odd", RMM_KIND_COUNTER, 2);
+    assert_int_equal(extras.items[0].value, 7);
+    for (unsigned i = 1; i <= DEVICE_EXTRAS_MAX; i++) {
+        snprintf(name, sizeof(name), "n%u", i);
+        extras_add(&extras, name, RMM_KIND_MARK, i);
+    }
+    assert_int_equal(extras.count, DEVICE_EXTRAS_MAX);
+    assert_string_equal(extras.items[extras.count - 1].name, "n31");
+}
+
+TEST_CASE(a_torn_record_and_an_unknown_fragmentation_say_so)
+{
+    const figures_t figures = {.torn = true, .free_bytes = FIGURE_UNKNOWN};
+    const extras_t extras = {.count = 0};
+    text_t text;
+    text_init(&text);
+    render_slot_stat(&text, &figures, &extras);
+    text_append(&text, "", 1);
+    assert_non_null(strstr(text.data, "\ntorn 1\n"));
+    assert_non_null(strstr(text.data, "\nfragmentation -1\n"));
     text_fini(&text);
 }

@@ -180,5 +180,6 @@ TEST_CASE(finds_percentiles_of_single_operations)
     assert_true(latencies_reserve(&latencies, 1));
     latencies_add(&latencies, UINT64_MAX);
     assert_int_equal(latencies_percentile(&latencies, 1), UINT32_MAX);
+    assert_int_equal(latencies_percentile(&latencies, 0.5), 501); /* of 1001 */
     latencies_fini(&latencies);
 }

@@ -347,3 +347,27 @@ TEST_CASE(a_curve_stops_when_a_trial_fails)
     assert_false(capacity_curve_measure(1000000, try_fake, &fake, &curve));
     assert_int_equal(fake.trials, 5);
 }
+
+TEST_CASE(limits_of_values_are_values)
+{
+    char line[200], long_spec[REPLAY_RESOURCE_MAX + 2];
+    double fraction;
+    memset(long_spec, 'x', sizeof long_spec);
+    long_spec[REPLAY_RESOURCE_MAX] = '\0';
+    snprintf(line, sizeof line, "rmm-replay --resource %s log", long_spec);
+    assert_true(parse(line));
+    long_spec[REPLAY_RESOURCE_MAX] = 'x';
+    long_spec[REPLAY_RESOURCE_MAX + 1] = '\0';
+    snprintf(line, sizeof line, "rmm-replay --resource %s log", long_spec);
+    assert_false(parse(line));
+    assert_true(parse("rmm-replay --pool-bytes 256 log"));
+    assert_false(parse("rmm-replay --pool-bytes 255 log"));
+    assert_true(parse("rmm-replay --hold 1000000000 log"));
+    assert_false(parse("rmm-replay --hold 1000000001 log"));
+    assert_refused("rmm-replay --timeline log log", "--timeline names the log itself");
+    char digits[400];
+    memset(digits, '9', sizeof digits);
+    digits[sizeof digits - 1] = '\0';
+    assert_false(
+        number_parse_fraction(digits, &fraction)); /* no double is that large */
+}

@@ -2,7 +2,9 @@
 /* Which directories rmm-top reads. */
 #include "harness/harness.h"
 
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "harness/runtime.h"
@@ -40,5 +42,34 @@ TEST_CASE(another_users_directory_is_read_only_by_its_name)
         assert_false(is_read(runtime.path, false));
         assert_true(is_read(runtime.path, true));
     }
+    runtime_close(&runtime);
+}
+
+/* Fakes stand for the programs that are known already; they have ended. */
+TEST_CASE(more_programs_than_the_limit_are_left_out)
+{
+    runtime_t runtime;
+    segments_t segments = {.path_count = 1, .is_given = true};
+    char name[sizeof(runtime.path) + 32];
+
+    runtime_open(&runtime);
+    snprintf(segments.paths[0], sizeof(segments.paths[0]), "%s", runtime.path);
+    snprintf(name, sizeof(name), "%s/0.0123456789abcdef", runtime.path);
+    close(creat(name, 0600));
+    assert_true(segments_list(&segments));
+    assert_int_equal(segments.left_out, 0);
+    segments.list = calloc(SEGMENTS_MAX, sizeof(*segments.list));
+    assert_non_null(segments.list);
+    for (segments.room = SEGMENTS_MAX; segments.count < SEGMENTS_MAX;) {
+        open_segment_t *one = calloc(1, sizeof(*one));
+        assert_non_null(one);
+        one->segment.fd = -1;
+        segments.list[segments.count++] = one;
+    }
+    assert_true(segments_list(&segments));
+    assert_int_equal(segments.left_out, 1);
+    assert_int_equal(segments.count, 0);
+    segments_fini(&segments);
+    unlink(name);
     runtime_close(&runtime);
 }

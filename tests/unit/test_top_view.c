@@ -681,3 +681,40 @@ TEST(figures_are_short)
     assert_string_equal(figure_fragmentation(5, 10).text, "0%");
     assert_string_equal(figure_fragmentation(NODE_UNKNOWN, 10).text, "-");
 }
+
+TEST(what_is_missing_is_a_warning)
+{
+    node.forbidden = 1;
+    ui.width = 200;
+    draw();
+    const char *where = strstr(line(0), "1 program of another");
+    assert_non_null(where);
+    size_t x = (size_t)(where - line(0));
+    assert_int_equal(view.canvas.cells[x].attribute, ATTRIBUTE_WARNING);
+    assert_int_not_equal(view.canvas.cells[x - 3].attribute, ATTRIBUTE_WARNING);
+}
+
+TEST(a_filter_matches_whole_pids_and_names_of_devices)
+{
+    (void)top_node_program(&node, 1, "a", 1, 10);
+    node.processes[0].pid = 1234;
+    strcpy(ui.filter, "123");
+    draw();
+    assert_shown("no program matches the filter");
+    strcpy(ui.filter, "1234");
+    draw();
+    assert_true(find("no program matches the filter") < 0);
+    strcpy(ui.filter, "GPU0");
+    draw();
+    assert_true(find("no program matches the filter") < 0);
+}
+
+TEST(a_program_without_a_command_or_a_pid_is_shown_by_what_is_known)
+{
+    (void)top_node_program(&node, 1, "by_comm", 1, 10);
+    node.processes[0].command[0] = '\0';
+    node.processes[0].pid = 0;
+    draw();
+    assert_shown("       - someone");
+    assert_shown("by_comm");
+}
