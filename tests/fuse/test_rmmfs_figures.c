@@ -237,8 +237,32 @@ TEST_CASE(a_resource_of_an_ended_process_takes_no_request)
     member_t *member = process(fixture, 1, 40, 500);
     const node_t resource = {DIR_RESOURCE, FILE_SELF, (uint32_t)member->serial, 1};
     assert_int_equal(reset(fixture, resource), 0);
+    member->has_control = false;
+    assert_int_equal(reset(fixture, resource), -EOPNOTSUPP);
+    member->has_control = true;
     member->state = MEMBER_EXITED;
     assert_int_equal(reset(fixture, resource), -ESRCH);
+    end_fixture(fixture);
+}
+
+static void read_page(const member_t *member, rmm_control_page_t *page)
+{
+    assert_int_equal(pread(member->control.fd, page, sizeof(*page), 0), sizeof(*page));
+}
+
+TEST_CASE(a_reset_of_a_device_goes_to_programs_that_live)
+{
+    static rmm_control_page_t before, after;
+    fixture_t *fixture = open_fixture();
+    member_t *ended = process(fixture, 1, 40, 500);
+    const member_t *live = process(fixture, 2, 40, 500);
+    ended->state = MEMBER_EXITED;
+    read_page(ended, &before);
+    assert_int_equal(reset(fixture, (node_t){DIR_DEVICE, FILE_SELF, 0, 0}), 0);
+    read_page(ended, &after);
+    assert_memory_equal(&after, &before, sizeof(after));
+    read_page(live, &after);
+    assert_memory_not_equal(&after, &before, sizeof(after));
     end_fixture(fixture);
 }
 

@@ -53,6 +53,60 @@ static void look_inside(const char *path)
     _exit(0);
 }
 
+static void look_at_served(const char *path)
+{
+    char type[MOUNT_TYPE_BYTES], options[64];
+    mount_tmpfs(path, 0, NULL);
+    int fuse = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+    CHECK(fuse >= 0 || errno == ENOENT);
+    if (fuse < 0) {
+        _exit(77);
+    }
+    (void)snprintf(
+        options, sizeof(options), "fd=%d,rootmode=40000,user_id=%u,group_id=%u", fuse,
+        (unsigned)geteuid(), (unsigned)getegid());
+    CHECK(mount("none", path, "fuse.remote", MS_NOSUID | MS_NODEV, options) == 0);
+    CHECK(kind_of_path(path, type) == MOUNT_SERVED && strcmp(type, "fuse.remote") == 0);
+    CHECK(umount2(path, MNT_DETACH) == 0);
+    _exit(0);
+}
+
+/* A file system that a program serves may not answer, whatever it calls itself. */
+TEST_CASE(all_kinds_of_fuse_are_served_by_a_program)
+{
+    runtime_t runtime;
+    tmpfs_or_skip();
+    runtime_open(&runtime);
+    pid_t child = fork_child();
+    if (child == 0) {
+        look_at_served(runtime.path);
+    }
+    int status = exit_status_of(child);
+    runtime_close(&runtime);
+    if (status == 77) {
+        skip();
+    }
+    assert_int_equal(status, 0);
+}
+
+static bool note_path(const mount_line_t *mount, void *arg)
+{
+    (void)snprintf(arg, 64, "%s", mount->path);
+    return true;
+}
+
+TEST_CASE(a_path_is_read_as_it_is)
+{
+    char line[] =
+        "36 35 98:0 / /a\\040b\\134c\\x rw,noatime master:1 - tmpfs none rw\n";
+    char path[64] = "";
+    FILE *table = fmemopen(line, strlen(line), "r");
+    assert_non_null(table);
+    mounts_each(table, note_path, path);
+    assert_string_equal(path, "/a b\\c\\x");
+    fclose(table);
+}
+
 TEST_CASE(the_root_of_a_chroot_is_known_and_no_other_mount_outside)
 {
     runtime_t runtime;

@@ -259,6 +259,73 @@ TEST_CASE(stat_shows_statistics_of_newer_programs)
     end_texts(texts);
 }
 
+static uint32_t count_of(const char *text, const char *string)
+{
+    uint32_t count = 0;
+    while ((text = strstr(text, string)) != NULL) {
+        count++;
+        text++;
+    }
+    return count;
+}
+
+TEST_CASE(odd_statistics_of_newer_programs_are_left_out)
+{
+    texts_t *texts = open_texts();
+    fixture_t *fixture = &texts->fixture;
+    enum { LAST = sizeof(fixture->layout.locations[0].figures) / 8 - 1 };
+    uint32_t at = offsetof(rmm_segment_location_t, figures[LAST - 1]);
+    rmm_segment_location_t *location = fixture_location(fixture, 0);
+    add_statistic(fixture, RMM_SCHEMA_LOCATION, "free_bytes", RMM_KIND_GAUGE, at);
+    add_statistic(
+        fixture, RMM_SCHEMA_LOCATION, "largest_free_bytes", RMM_KIND_GAUGE, at);
+    add_statistic(fixture, RMM_SCHEMA_LOCATION, "new_gauge", RMM_KIND_GAUGE, at);
+    add_statistic(fixture, RMM_SCHEMA_LOCATION, "new_frames", RMM_KIND_COUNTER, at);
+    add_statistic(fixture, RMM_SCHEMA_LOCATION, "too_large", RMM_KIND_GAUGE, at + 8);
+    location->figures[LAST - 1] = 4711;
+    location->figures[LAST] = UINT64_MAX - 1;
+    member_t *member = fixture_process(fixture, 7);
+    const char *path = "proc/7/gpu0/stat";
+    assert_int_equal(count_of(read_path(texts, path), "\nfree_bytes "), 1);
+    assert_int_equal(count_of(read_path(texts, path), "\nlargest_free_bytes "), 1);
+    assert_string_equal(value_of(texts, path, "new_gauge"), "4711");
+    assert_null(value_of(texts, path, "too_large"));
+    member->state = MEMBER_EXITED; /* the process became another program: exec */
+    location->figures[LAST - 1] = 1;
+    (void)fixture_process(fixture, 7);
+    assert_string_equal(value_of(texts, path, "new_gauge"), "1");
+    assert_string_equal(value_of(texts, path, "new_frames"), "4712");
+    end_texts(texts);
+}
+
+/* A process may have two segments: a mark of both is the higher one. */
+TEST_CASE(metrics_add_up_counters_and_not_marks_of_newer_programs)
+{
+    texts_t *texts = open_texts();
+    fixture_t *fixture = &texts->fixture;
+    enum { LAST = sizeof(fixture->layout.locations[0].figures) / 8 - 1 };
+    uint32_t at = offsetof(rmm_segment_location_t, figures[LAST - 1]);
+    rmm_segment_location_t *location = fixture_location(fixture, 0);
+    add_statistic(fixture, RMM_SCHEMA_LOCATION, "new_frames", RMM_KIND_COUNTER, at);
+    add_statistic(fixture, RMM_SCHEMA_LOCATION, "new_mark", RMM_KIND_MARK, at + 8);
+    location->figures[LAST - 1] = 5;
+    location->figures[LAST] = 70;
+    (void)fixture_process(fixture, 7);
+    location->figures[LAST] = 60;
+    (void)fixture_process(fixture, 7);
+    render_path(texts, "metrics");
+    char *whole = strndup(part_of(texts, 0, texts->text.length), texts->text.length);
+    assert_non_null(strstr(
+        whole, "\nrmm_device_new_frames_total{gpu=\"0\",UUID=\"GPU-00000000\"} 10\n"));
+    assert_non_null(
+        strstr(whole, "\nrmm_device_new_mark{gpu=\"0\",UUID=\"GPU-00000000\"} 70\n"));
+    assert_non_null(strstr(
+        whole, "\nrmm_process_new_mark{gpu=\"0\",UUID=\"GPU-00000000\",pid=\"7\",comm="
+               "\"sample\"} 70\n"));
+    free(whole);
+    end_texts(texts);
+}
+
 TEST_CASE(strings_of_programs_cannot_break_a_line)
 {
     texts_t *texts = open_texts();

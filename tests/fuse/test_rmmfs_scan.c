@@ -132,6 +132,64 @@ static void names_that_arrive_are_bounded_and_none_is_lost(void **state)
     close_place(place);
 }
 
+/* Its header is still to be written. It is looked at again, later and later. */
+static void a_segment_that_is_not_ready_is_tried_again_later(void **state)
+{
+    (void)state;
+    char name[64];
+    place_t *place = open_place();
+    name_of(1, name);
+    int fd = openat(place->dir->fd, name, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    assert_int_equal(ftruncate(fd, sizeof(rmm_segment_layout_t)), 0);
+    (void)close(fd);
+    scan_all(place);
+    entry_t *entry = entries_find(&place->dir->entries, name);
+    assert_non_null(entry);
+    for (uint32_t tries = 1; tries <= 3; tries++) {
+        for (int i = 0; i < 1000 && entry->tries < tries; i++) {
+            (void)usleep(1000); /* its time has not come */
+            (void)scan_step(&place->scan);
+        }
+        assert_int_equal(entry->kind, ENTRY_WAITING);
+        assert_int_equal(entry->tries, tries);
+        uint64_t retry_ns = entry->retry_ns;
+        entry->retry_ns = UINT64_MAX;
+        scan_all(place);
+        assert_int_equal(entry->tries, tries);
+        entry->retry_ns = retry_ns;
+    }
+    close_place(place);
+}
+
+static void a_directory_that_is_gone_is_not_listed(void **state)
+{
+    (void)state;
+    place_t *place = open_place();
+    make_names(place);
+    place->dir->gone = true;
+    scan_all(place);
+    assert_int_equal(place->dir->entries.count, 0);
+    assert_null(place->dir->listing);
+    place->dir->gone = false;
+    scan_all(place);
+    assert_int_equal(place->dir->entries.count, NAMES);
+    close_place(place);
+}
+
+static void a_daemon_of_one_user_looks_at_no_names_of_others(void **state)
+{
+    (void)state;
+    place_t *place = open_place();
+    make_names(place);
+    place->scan.only_uid = (long)geteuid() + 1;
+    scan_all(place);
+    assert_int_equal(place->dir->entries.count, 0);
+    place->scan.only_uid = (long)geteuid();
+    scan_all(place);
+    assert_int_equal(place->dir->entries.count, NAMES);
+    close_place(place);
+}
+
 /* Where the kernel dropped news nobody knows of which directory: all are listed again. */
 static void a_directory_whose_news_were_lost_is_listed_again(void **state)
 {
@@ -420,6 +478,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_over_the_budget_are_counted_and_looked_at_later),
         cmocka_unit_test(names_that_arrive_are_bounded_and_none_is_lost),
+        cmocka_unit_test(a_segment_that_is_not_ready_is_tried_again_later),
+        cmocka_unit_test(a_directory_that_is_gone_is_not_listed),
+        cmocka_unit_test(a_daemon_of_one_user_looks_at_no_names_of_others),
         cmocka_unit_test(a_directory_whose_news_were_lost_is_listed_again),
         cmocka_unit_test(a_process_that_ends_before_it_is_watched_has_no_pid),
         cmocka_unit_test(a_process_that_ends_while_it_is_met_counts_at_once),

@@ -66,6 +66,64 @@ TEST_CASE(a_trim_that_cannot_reach_all_segments_reaches_none)
     end_fixture(fixture);
 }
 
+/* A process may have so many segments; of a further one no trim is possible. */
+TEST_CASE(a_trim_reaches_a_bounded_number_of_segments)
+{
+    for (uint32_t count = TRIM_TARGETS_MAX; count <= TRIM_TARGETS_MAX + 1; count++) {
+        fixture_t *fixture = open_fixture();
+        trim_t trim = {.target_count = 0};
+        for (uint32_t i = 0; i < count; i++) {
+            (void)fixture_process(fixture, 1);
+        }
+        node_t node = {
+            DIR_PROCESS_DEVICE, FILE_TRIM,
+            (uint32_t)fixture->model.processes[0]->serial, 0};
+        assert_int_equal(
+            trim_begin(&fixture->model, node, 0, &trim),
+            count == TRIM_TARGETS_MAX ? 0 : -EOPNOTSUPP);
+        assert_int_equal(trim.target_count, TRIM_TARGETS_MAX);
+        end_fixture(fixture);
+    }
+}
+
+TEST_CASE(a_program_that_trims_takes_no_other_trim)
+{
+    fixture_t *fixture = open_fixture();
+    const member_t *member = fixture_process(fixture, 1);
+    node_t node = {DIR_PROCESS_DEVICE, FILE_TRIM, (uint32_t)member->process->serial, 0};
+    trim_t first = {.target_count = 0}, second = {.target_count = 0};
+    assert_int_equal(trim_begin(&fixture->model, node, 0, &first), 0);
+    assert_int_equal(trim_begin(&fixture->model, node, 0, &second), -EBUSY);
+    assert_true(member->control.is_trimming);
+    end_fixture(fixture);
+}
+
+static uint64_t kept_when_given(uint64_t reserved, uint64_t give)
+{
+    fixture_t *fixture = open_fixture();
+    fixture_location(fixture, 0)->reserved_bytes = reserved;
+    const member_t *member = fixture_process(fixture, 1);
+    node_t node = {DIR_PROCESS_DEVICE, FILE_TRIM, (uint32_t)member->process->serial, 0};
+    trim_t trim = {.target_count = 0};
+    uint64_t kept;
+    assert_int_equal(trim_begin(&fixture->model, node, give, &trim), 0);
+    assert_int_equal(
+        pread(
+            member->control.fd, &kept, sizeof(kept),
+            offsetof(rmm_control_page_t, trim_keep_bytes)),
+        sizeof(kept));
+    end_fixture(fixture);
+    return kept;
+}
+
+TEST_CASE(a_program_keeps_what_it_need_not_give)
+{
+    assert_int_equal(kept_when_given(1000, 300), 700);
+    assert_int_equal(kept_when_given(1000, 1000), 0);
+    assert_int_equal(kept_when_given(1000, 1001), 0);
+    assert_int_equal(kept_when_given(1000, UINT64_MAX), 0);
+}
+
 /* Names of files have the low 32 bits of a serial. */
 TEST_CASE(a_successor_does_not_answer)
 {

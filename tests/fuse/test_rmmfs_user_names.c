@@ -3,7 +3,8 @@
  * Names of users, as index.html shows them: read on several threads at once, because the daemon
  * answers several readers at once.
  */
-#include "harness/harness.h"
+#include "harness/in_child.h"
+#include "harness/tmpfs.h"
 
 #include <pthread.h>
 #include <pwd.h>
@@ -111,4 +112,45 @@ TEST_CASE(a_user_that_the_file_lacks_has_no_name)
         user_names_find(&names, people->processes[1].uid), people->names[1]);
     user_names_free(&names);
     free(people);
+}
+
+/* In place of the file, in a mount namespace of the child's own. */
+static void read_odd_file(const char *path)
+{
+    static const char text[] = "first:x:101:1::/:/bin/sh\n"
+                               "second:x:101:1::/:/bin/sh\n" /* of the same user */
+                               "wrapped:x:4294967398:1::/:/bin/sh\n" /* 102 + 2^32 */
+                               "number:x:102x:1::/:/bin/sh\n"
+                               "nothing\n"
+                               "\n"
+                               "right:x:102:1::/:/bin/sh\n"
+                               "cut:x:103"; /* the disk was full */
+    snapshot_process_t processes[] = {{.uid = 101}, {.uid = 102}, {.uid = 103}};
+    snapshot_t snapshot = {.processes = processes, .process_count = 3};
+    user_names_t names;
+    mount_tmpfs(path, 0, NULL);
+    CHECK(chdir(path) == 0);
+    int fd = open("passwd", O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    CHECK(fd >= 0 && write(fd, text, sizeof(text) - 1) == sizeof(text) - 1);
+    CHECK(mount("passwd", "/etc/passwd", NULL, MS_BIND, NULL) == 0);
+    CHECK(user_names_read(&names, &snapshot));
+    CHECK(strcmp(user_names_find(&names, 101), "first") == 0);
+    CHECK(strcmp(user_names_find(&names, 102), "right") == 0);
+    CHECK(user_names_find(&names, 103) == NULL);
+    user_names_free(&names);
+    close(fd);
+    _exit(0);
+}
+
+TEST_CASE(a_line_of_the_file_counts_only_if_it_is_whole)
+{
+    runtime_t runtime;
+    tmpfs_or_skip();
+    runtime_open(&runtime);
+    pid_t child = fork_child();
+    if (child == 0) {
+        read_odd_file(runtime.path);
+    }
+    assert_int_equal(exit_status_of(child), 0);
+    runtime_close(&runtime);
 }
