@@ -79,7 +79,7 @@ static void fill_from(node_t node, const node_info_t *info, struct stat *attribu
         attributes, S_ISDIR(info->mode) ? timespec_of(info->since_ns) : now,
         info->since_ns);
     /* The kernel ends an asynchronous read at the size in the inode, which any process's look-up
-     * may have set. It asks for the size of a text each time that a program wants it, so the
+     * may have set. It requests the size of a text each time that a program wants it, so the
      * inode may have the largest size that a text can have. */
     if (S_ISREG(info->mode)) {
         fill_bytes(

@@ -21,7 +21,7 @@
 /* A text's size is TREE_VALUE_BYTES here. False: gone. */
 bool attributes_fill(const model_t *model, node_t node, struct stat *attributes);
 
-/* The same of a node of which tree_info_listed() may be asked. */
+/* The same of a node for which tree_info_listed() may be called. */
 void attributes_fill_listed(const model_t *model, node_t node, struct stat *attributes);
 
 /* 0 or an errno; the reader is charged with the work. */
@@ -31,7 +31,7 @@ int attributes_of(
 /* A text: each open has its own, of its own size. */
 bool attributes_differ_by_reader(node_t node);
 
-/* 0: a true size is asked for each time. */
+/* 0: the kernel requests the true size each time. */
 double attributes_seconds(node_t node);
 
 /* Of a name; 0 for the log, whose name is another file for each user, and for a process that some

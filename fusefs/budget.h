@@ -62,7 +62,7 @@ typedef struct budget {
     budget_user_t users[BUDGET_USERS_MAX]; /* first root, then own_uid */
     budget_user_t others;
     uint64_t used_together[BUDGET_KIND_COUNT]; /* without root and own_uid */
-    memory_t memory; /* of all users, and no budget: who takes memory asks both */
+    memory_t memory; /* of all users, and no budget: what takes memory checks both */
 } budget_t;
 
 /* own_uid: the daemon's user. */

@@ -67,8 +67,8 @@ static int reset_device(model_t *model, node_t node)
 enum { NOT_CONCERNED = 1 };
 typedef int (*request_fn)(member_t *member, const void *arg);
 
-/* To every segment of a process that lives, up to the first error. -ESRCH, -EOPNOTSUPP: there
- * is none that can be asked. */
+/* To every segment of a process that lives, up to the first error. -ESRCH, -EOPNOTSUPP: none
+ * takes requests. */
 static int request_each(const process_t *process, request_fn request, const void *arg)
 {
     int error = process_is_live(process) ? -EOPNOTSUPP : -ESRCH;
@@ -99,7 +99,7 @@ static int reset_process(model_t *model, node_t node)
     return request_each(model_process(model, node.serial), request_reset, &node.id);
 }
 
-/* The slot of a resource whose process can be asked: 0, or a negative errno. */
+/* The slot of a resource whose process takes requests: 0, or a negative errno. */
 static int find_controlled(model_t *model, node_t node, slot_view_t *view_out)
 {
     member_t *member = model_member(model, node.serial);

@@ -19,12 +19,12 @@
 
 #define DIAG_MODE_WORD_BYTES RMM_DIAG_MODE_WORD_BYTES
 
-/* 0, with the serial of the segment that was asked, or a negative errno: -ENOENT gone, -ESRCH the
- * process has exited, -EOPNOTSUPP it is not diagnosed, or is by a library that sees nothing or
- * cannot be told. The log says which. */
+/* 0, with the serial of the segment that got the request, or a negative errno: -ENOENT gone,
+ * -ESRCH the process has exited, -EOPNOTSUPP it is not diagnosed, or is by a library that sees
+ * nothing or cannot be told. The log says which. */
 int diag_mode_ask(model_t *model, node_t node, uint32_t modes, uint64_t *serial_out);
 
-/* 0: what was asked last is in force; -EAGAIN: not yet; -EOPNOTSUPP: a mode is not available,
+/* 0: the last request is in force; -EAGAIN: not yet; -EOPNOTSUPP: a mode is not available,
  * and the log says which. */
 int diag_mode_answer(const member_t *member);
 

@@ -83,7 +83,7 @@ static int watch_fd(const dirs_t *dirs, int fd)
     return wd;
 }
 
-/* Asking again for the same inode changes nothing, so every survey asks. */
+/* Watching the same inode again changes nothing, so every survey does it. */
 static void watch_parent(dirs_t *dirs, int fd, const char *name)
 {
     char link[32];

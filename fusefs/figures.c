@@ -326,7 +326,7 @@ bool figures_of_process(
 
 /* --- a device ----------------------------------------------------------------------- */
 
-/* Each asked the driver at some time; which asked last is not known, so the least. */
+/* Each program queried the driver at some time; which did so last is not known, so the least. */
 static uint64_t least_known_free(uint64_t a, uint64_t b)
 {
     if (b == 0) {

@@ -133,7 +133,7 @@ void gpus_scan_driver(model_t *model, const char *root)
 
 /* --- what programs report ------------------------------------------------------------- */
 
-/* The driver knows the uuid of a GPU that is in use, so it is asked before a program is
+/* The driver knows the uuid of a GPU that is in use, so it is queried before a program is
  * believed. */
 static void ask_driver_again(const model_t *model, device_t *gpu)
 {

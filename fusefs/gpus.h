@@ -21,7 +21,7 @@
 #include "model.h"
 
 /* Step 1. A root that is not there is a machine without such GPUs. It is borrowed: the
- * driver is asked again for the uuid of a GPU that it did not tell. */
+ * driver is queried again for the uuid of a GPU that it did not report. */
 void gpus_scan_driver(model_t *model, const char *root);
 
 typedef struct gpu_identity {

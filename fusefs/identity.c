@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Identities of segments; see identity.h. The list is short and asked only when a name
+ * Identities of segments; see identity.h. The list is short and searched only when a name
  * appears, so searches are linear.
  */
 #include "identity.h"

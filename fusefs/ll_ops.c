@@ -94,7 +94,7 @@ static void ll_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
     }
 }
 
-/* lseek with SEEK_END fails with EINVAL, as for most of /proc. Only it asks by a descriptor, and
+/* lseek with SEEK_END fails with EINVAL, as for most of /proc. Only it has a descriptor, and
  * it reads the size from the inode, which all readers share: another's answer, that of a shorter
  * text, may stand there. tail would begin in the middle of the text and end before its end. */
 void answer_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
@@ -191,7 +191,7 @@ typedef struct reply {
     char *bytes;
     size_t used, size;
     bool plus;  /* with attributes, which saves the lookups of `ls -l` */
-    node_t dir; /* is there: asked once for all its files */
+    node_t dir; /* is there: checked once for all its files */
 } reply_t;
 
 /* A name of the directory `dir`, which is there. False: gone meanwhile. */
@@ -506,8 +506,8 @@ void session_forget(session_t *session, uint32_t serial)
     const node_t dir = {DIR_PROCESS, FILE_SELF, serial, 0};
     /* ENOENT: the kernel did not know it. Not the name in proc/ (notify_inval_entry): for that the
      * kernel locks proc/, which a user may keep locked for ever, by a listing into memory that is
-     * mapped from a file system that never answers. Without attributes the kernel asks for them
-     * at the next use of the name, and hears that it is gone. */
+     * mapped from a file system that never answers. Without attributes the kernel requests them
+     * at the next use of the name, and learns that it is gone. */
     (void)fuse_lowlevel_notify_inval_inode(session->fuse, node_to_inode(dir), -1, 0);
 }
 

@@ -408,7 +408,7 @@ static bool charge(model_t *model, member_t *member)
     return member->is_charged;
 }
 
-/* False: to be asked again, for the table of locks is being read, or out of descriptors. */
+/* False: to be called again, for the table of locks is being read, or out of descriptors. */
 static bool
 find_pid(model_t *model, member_t *member, entry_t *entry, bool *is_live, pid_t *pid)
 {

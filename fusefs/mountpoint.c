@@ -171,7 +171,7 @@ static bool take_if_id(const mount_line_t *mount, void *arg)
     return true;
 }
 
-/* O_PATH asks the file system nothing. */
+/* O_PATH sends no request to the file system. */
 static int open_without_asking(const char *path)
 {
     return open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);

@@ -70,7 +70,7 @@ struct file {
     stream_t *stream;   /* NULL: it is none */
     bool is_new;        /* rendered by the open, not yet read from its beginning */
     _Atomic(uint32_t) changes; /* of its counters, before file_is_outdated() looked */
-    _Atomic(uint64_t) of_node; /* the same of all counters: asked first */
+    _Atomic(uint64_t) of_node; /* the same of all counters: compared first */
     budget_t *budget;          /* that the handle is charged to */
     text_t text;
     text_t piece; /* of a text with a source, for the read under way */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests for reports; see reports.h. What is under way is noted at the member that was
- * asked (model.h), so that all waiters for a process look there.
+ * Requests for reports; see reports.h. What is under way is noted at the member that got
+ * the request (model.h), so that all waiters for a process look there.
  */
 #include "reports.h"
 
@@ -90,7 +90,7 @@ static void look_at(member_t *member, uint64_t now_ns)
     }
 }
 
-/* True: one of its segments is still asked. */
+/* True: a request to one of its segments is under way. */
 static bool is_pending(const process_t *process, uint64_t now_ns)
 {
     bool pending = false;
@@ -101,7 +101,7 @@ static bool is_pending(const process_t *process, uint64_t now_ns)
     return pending;
 }
 
-/* True: the process can be asked, or was asked. */
+/* True: the process takes a request now, or has one. */
 static bool is_due(const process_t *process, uint64_t now_ns)
 {
     for (uint32_t i = 0; i < process->member_count; i++) {

@@ -57,7 +57,7 @@ void reports_fini(reports_t *reports);
 bool reports_are_shown_in(node_t node);
 
 /*
- * Before a file is opened: ask its process for a report, unless one was made or asked for
+ * Before a file is opened: request a report from its process, unless one was made or requested
  * lately, or the user may not. 1: it is under way, and `request` is parked; 0: open it now; or
  * a negative errno: -EDQUOT, -ENOMEM.
  */
@@ -66,7 +66,7 @@ int reports_ask(
 
 /* Take out those whose process has answered, or did not in time. */
 report_wait_t *reports_take_over(reports_t *reports, model_t *model);
-/* Take out all, and withdraw what was asked: the session ends. */
+/* Take out all, and withdraw the requests: the session ends. */
 report_wait_t *reports_take_all(reports_t *reports, model_t *model);
 void report_wait_free(report_wait_t *wait);
 

@@ -15,7 +15,7 @@
 
 #include "model.h"
 
-/* What is requested of adjacent slots, read for all of them when one is asked about. */
+/* What is requested of adjacent slots, read for all of them when one is needed. */
 #define SLOT_REQUESTS_MAX 32u
 typedef struct slot_requests {
     bool is_read;
@@ -63,7 +63,7 @@ bool slots_each_within(
 #define SLOT_LOW_BITS 0x1fffffu
 bool slots_find_low(member_t *member, uint32_t low_bits, slot_view_t *view_out);
 
-/* As the two above, for a caller that asks only which resource it is: the figures may be 0. */
+/* As the two above, for a caller that needs only which resource it is: the figures may be 0. */
 bool slots_identify(member_t *member, uint32_t instance_id, slot_view_t *view_out);
 bool slots_identify_low(member_t *member, uint32_t low_bits, slot_view_t *view_out);
 

@@ -45,8 +45,8 @@ bool state_load(state_t *state, model_t *model);
 /*
  * Writing takes milliseconds on a busy machine, and never holds the model's lock: a look that
  * changed what must not be lost says so by state_want(), and its thread calls state_settle()
- * after the look, before anybody is answered. It returns when the file has the change, whoever
- * wrote it. The caller of state_want() holds the model's lock, shared is enough; that of the
+ * after the look, before any reader is answered. It returns when the file has the change, whichever
+ * thread wrote it. The caller of state_want() holds the model's lock, shared is enough; that of the
  * other three does not.
  */
 void state_want(const model_t *model);

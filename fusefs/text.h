@@ -83,7 +83,7 @@ void text_trim(text_t *text);
  * text has failed.
  */
 bool text_take_scratch(text_t *text, size_t bytes);
-/* The same of memory that is there already, as a snapshot: the control group is not asked. */
+/* The same of memory that is there already, as a snapshot: the control group is not checked. */
 bool text_take_held(text_t *text, size_t bytes);
 void text_give_scratch(text_t *text, size_t bytes);
 

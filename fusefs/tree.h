@@ -18,7 +18,7 @@
  *
  * The root directory is kind 0, file 1, no serial, no id: inode 1, as FUSE wants it.
  *
- * A node may be of something that is gone: every function asks the model again.
+ * A node may be of something that is gone: every function looks in the model again.
  * Threads: model lock held, shared is enough.
  */
 #ifndef RMM_FUSEFS_TREE_H
@@ -199,7 +199,7 @@ bool tree_is_personal(const model_t *model, node_t node);
 /* False: gone. */
 bool tree_info(const model_t *model, node_t node, node_info_t *info_out);
 
-/* For who lists a directory and has asked about it already, since the lock was taken: whether a
+/* For a caller that lists a directory and has looked it up since it took the lock: whether a
  * node is that directory or a file in it, and the same of such a node, which is not looked for
  * once more. */
 bool tree_is_in(node_t node, node_t dir);
@@ -210,8 +210,8 @@ bool tree_owner(const model_t *model, node_t node, node_owner_t *owner_out);
 /* False: gone, or the inode number is that of another by now. */
 bool tree_is_of(const model_t *model, node_t node, const node_owner_t *owner);
 
-/* Whether the user `uid` may read, or write, what is of `owner`: asked at each access, because
- * a descriptor goes from hand to hand. */
+/* Whether the user `uid` may read, or write, what is of `owner`: checked at each access, because
+ * a descriptor goes from process to process. */
 bool tree_may_read(node_t node, const node_owner_t *owner, uid_t uid);
 bool tree_may_write(node_t node, const node_owner_t *owner, uid_t uid);
 

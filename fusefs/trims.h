@@ -59,7 +59,7 @@ void trim_free(trim_t *trim);
 
 /*
  * Ask the program to give back at most so many bytes (UINT64_MAX: all) of a resource, or of all
- * resources of a process on a device. 0, or a negative errno, and nothing is asked: -ENOENT
+ * resources of a process on a device. 0, or a negative errno, and no request is made: -ENOENT
  * gone, -ESRCH the process has exited, -EBUSY, -EOPNOTSUPP it cannot receive requests.
  */
 int trim_begin(model_t *model, node_t node, uint64_t give_bytes, trim_t *trim);

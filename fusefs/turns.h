@@ -49,7 +49,7 @@ void turns_stop(turns_t *turns);
 
 typedef enum turn_state {
     TURN_ADDED,
-    TURN_GIVEN_UP, /* is_over(request) said so, asked under the lock */
+    TURN_GIVEN_UP, /* is_over(request) was true, called under the lock */
     TURN_NO_MEMORY
 } turn_state_t;
 

@@ -143,7 +143,7 @@ static bool have_news(const watch_t *watch)
                                       : dirs_have_news(&watch->dirs);
 }
 
-/* Without a lock: this is asked at every look. */
+/* Without a lock: every look calls it. */
 static bool is_fresh(const watch_t *watch)
 {
     uint64_t then = atomic_load_explicit(&watch->refreshed_ns, memory_order_relaxed);

@@ -55,7 +55,7 @@ void rmm__diag_look(void);
  * them. Looks for the library. No lock held. */
 bool rmm__diag_wants_guards(void);
 
-/* What a base resource asks the driver for, with room for a guard if the request has one. */
+/* What a base resource requests from the driver, with room for a guard if the request has one. */
 static inline size_t rmm__diag_guarded_bytes(size_t bytes, bool has_guard)
 {
     size_t room = atomic_load_explicit(&rmm__diag_guard_bytes, memory_order_relaxed);

@@ -91,7 +91,7 @@ typedef struct rmm_resource_ops {
      * Writes nothing but the accounting. NULL: they always are. */
     void (*refresh)(const rmm_resource_t *mr);
     /* What alloc() returns may be used on every stream at once (cudaMalloc), not only
-     * in the order of the stream that it was asked on. */
+     * in the order of the stream of the request. */
     bool ready_on_all_streams;
     /* The blocks are its own: it enters and settles requests. False for what only passes
      * requests on to its upstream (an adaptor). */
@@ -114,7 +114,7 @@ struct rmm_resource {
     _Atomic(const rmm_resource_ops_t *) ops; /* replaced in a forked child */
     _Atomic(uint32_t) references;
     uint32_t properties;      /* RMM_*_ACCESSIBLE */
-    int device;               /* CUDA ordinal; -1: asks for no driver */
+    int device;               /* CUDA ordinal; -1: needs no driver */
     rmm_resource_t *upstream; /* retained; NULL for a base resource */
     char *name;               /* owned */
     rmm_accounting_t accounting;
@@ -167,7 +167,7 @@ rmm_status_t rmm__resource_init_over(
 bool rmm__resource_try_retain(rmm_resource_t *mr);
 
 /* In a forked child: made before the fork, it refuses all and makes no driver call. Code
- * that would call the driver on its behalf asks first. */
+ * that would call the driver for it checks this first. */
 bool rmm__resource_is_forked(const rmm_resource_t *mr);
 
 /* Undo init: for the error path of a creator, and the end of release. */
@@ -178,7 +178,7 @@ void rmm__resource_fini(rmm_resource_t *mr);
  * released; or NULL. */
 rmm_resource_t *rmm__resource_next_used(rmm_resource_t *last);
 
-/* Nobody limits it, as far as the caller knows. */
+/* No limit applies to it, as far as the caller knows. */
 static inline rmm_status_t rmm__resource_alloc_unasked(
     rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
 {
@@ -219,7 +219,7 @@ static inline void rmm__request_announce(
 
 /*
  * The user's bytes come to the location, and what rounding adds to them in any request. Called
- * by the resource that has obtained the block, and nobody else has it yet. Sums are counted
+ * by the resource that has obtained the block, before any other thread has it. Sums are counted
  * on this stripe.
  */
 static inline void rmm__request_enter_striped(

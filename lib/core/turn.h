@@ -13,7 +13,7 @@
  * for no other turn until it leaves, as if it had this one: else a request would wait again in
  * each callback that it leads to, and those in theirs.
  *
- * A turn goes to a waiting thread before a new one. Otherwise a thread that asks again at
+ * A turn goes to a waiting thread before a new one. Otherwise a thread that enters again at
  * once could take it many times before the waiting thread has woken up.
  */
 #ifndef RMM_CORE_TURN_H

@@ -58,7 +58,7 @@ RMM_COLD static void refill(rmm_atomic_resource_t *cell, rmm_resource_t *mr)
         uint32_t taken = taken_of(word);
 
         add_references(mr, taken);
-        /* release: whoever takes next sees the resource whole, as from an exchange */
+        /* release: the thread that takes it next sees the resource whole, as from an exchange */
         if (atomic_compare_exchange_strong_explicit(
                 &cell->word, &word, word_of(mr), memory_order_release,
                 memory_order_relaxed)) {

@@ -2,8 +2,8 @@
 /*
  * What the files of the engine share: engine.c; engine_freed.c, which knows blocks that were freed
  * (freed.h); engine_reset.c, which forgets the blocks of a GPU that was reset; engine_graphs.c,
- * which knows captured graphs (graphs.h); and engine_guards.c, which asks a GPU for its work on
- * guards (guards.h) and turns results into findings.
+ * which knows captured graphs (graphs.h); and engine_guards.c, which queues the work on
+ * guards (guards.h) on a GPU and turns results into findings.
  *
  * A call of the engine that concerns guards first calls rmm__diag_guards_settle() and
  * rmm__diag_guards_begin() without the lock. It then does its own work under the lock, and calls
@@ -132,7 +132,7 @@ void rmm__diag_graphs_freed_locked(
 
 /* --- engine_guards.c ------------------------------------------------------------------- */
 
-/* What one call of the engine asks a GPU for. */
+/* What one call of the engine queues on a GPU. */
 #define RMM_GUARD_JOBS (RMM_USES_LISTED * 2 / RMM_GUARDS_AT_ONCE)
 
 typedef struct rmm_guard_plan {

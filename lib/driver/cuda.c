@@ -7,7 +7,7 @@
  * entry points: cuStreamGetId 15 ns against 47 through the runtime.
  *
  * Every failure clears the runtime's last error, which belongs to the program: a failed
- * growth of a pool must not show up in its next cudaGetLastError(). An event is asked
+ * growth of a pool must not show up in its next cudaGetLastError(). An event is queried
  * through the driver, because "not ready" is no failure and must not clear an error that
  * the program has not read yet.
  */

@@ -54,7 +54,7 @@ typedef uint32_t rmm_heap_t;
 /*
  * Storage for nodes and tables. resize() works like realloc (contents kept to the smaller size,
  * new bytes zeroed; NULL: failed, the old memory stays); new_bytes 0 frees and returns NULL. The
- * table of live blocks asks for new memory before the old is freed.
+ * table of live blocks allocates its new memory before it frees the old.
  */
 typedef struct rmm_blocks_storage {
     void *(*resize)(void *context, void *old, size_t old_bytes, size_t new_bytes);

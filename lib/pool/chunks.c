@@ -412,7 +412,7 @@ static bool give_back_one(void *engine, const rmm_index_entry_t *chunk)
 }
 
 /* All chunks, clean or not. Where the device could not be waited for, upstream waits for it, or
- * the process exits. Nobody waits for other devices: what these may use stays with upstream. */
+ * the process exits. No other device is waited for: what these may use stays allocated. */
 static void chunks_fini(engine_t *engine, engine_end_t end)
 {
     engine_chunks_t *chunks = &engine->chunks;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Creation and destruction of the engine, trim, and what its owner asks. See engine.h.
+ * Creation and destruction of the engine, trim, and queries of its owner. See engine.h.
  */
 #include "pool/source.h"
 

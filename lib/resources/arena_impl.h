@@ -107,7 +107,7 @@ rmm_status_t rmm__arena_alloc_slow(
 
 /* --- arena_report.c ------------------------------------------------------------------ */
 
-/* Count, dump if asked to, and set the last error: one line with all that an operator asks
+/* Count, dump if asked to, and set the last error: one line with all that an operator needs
  * after an out-of-memory; `why` ends it. Returns RMM_ERR_OUT_OF_MEMORY. */
 RMM_COLD rmm_status_t rmm__arena_give_up(
     arena_resource_t *self, const rmm_request_t *request, const char *why);

@@ -78,7 +78,7 @@ static void count_figures(void *owner, const engine_figures_t *figures)
     }
 }
 
-/* Only a range asks here. An upstream checks the limits of its own memory. */
+/* Called for a range only. An upstream checks the limits of its own memory. */
 static rmm_status_t begin_growth(void *owner, uint64_t bytes, uint64_t *promised_out)
 {
     pool_resource_t *self = owner;

@@ -113,7 +113,7 @@ rmm_status_t rmm__pool_trim(rmm_resource_t *mr, size_t keep_bytes);
 
 void rmm__pool_list_blocks(rmm_resource_t *mr, struct rmm_block_list *list);
 
-/* Count it and set the last error: one line with all that an operator asks after an
+/* Count it and set the last error: one line with all that an operator needs after an
  * out-of-memory, and the last error of before as its reason. Returns the status. */
 RMM_COLD rmm_status_t rmm__pool_give_up(
     pool_resource_t *self, const rmm_request_t *request, rmm_status_t status);

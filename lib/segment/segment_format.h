@@ -124,7 +124,7 @@ typedef struct rmm_segment_location {
     _Atomic(uint32_t) peak_reset_seen;      /* control's peak_reset that was obeyed */
     _Atomic(uint32_t) node_peak_reset_seen; /* control's node_peak_reset, likewise */
     uint64_t capacity_bytes;
-    _Atomic(uint64_t) device_free_bytes; /* as last asked of the driver */
+    _Atomic(uint64_t) device_free_bytes; /* as the driver last reported it */
     char uuid[48];
     char pci_bus_id[24];
     char name[64];
@@ -240,7 +240,7 @@ typedef struct rmm_control_page {
     _Atomic(uint64_t) trim_keep_bytes;
     /* minor 5: before it, locations began here */
     _Atomic(uint32_t) report_number; /* rises by 1; written after the next one */
-    _Atomic(uint32_t) report_rows;   /* at most; 0: nobody waits for it any longer */
+    _Atomic(uint32_t) report_rows;   /* at most; 0: no caller waits for it any longer */
     uint64_t reserved0[7];
     rmm_control_location_t locations[RMM_SEGMENT_LOCATIONS];
     rmm_control_slot_t slots[RMM_SEGMENT_SLOTS];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Bytes of "<segment>.leaks", made when a process has its first tracking adaptor: which
- * blocks are out, and which calls asked for them. The same rules as segment_format.h: fixed-width
+ * blocks are out, and which calls allocated them. The same rules as segment_format.h: fixed-width
  * integers, offsets, a reader that trusts nothing (segment_leaks_reader.h), minor versions
  * add.
  *

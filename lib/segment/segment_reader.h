@@ -254,8 +254,8 @@ uint64_t rmm_control_location_limit(rmm_control_t *control, uint32_t location);
 uint64_t
 rmm_control_slot_limit(rmm_control_t *control, uint32_t slot, uint32_t instance_id);
 /* `of` as trim_of of the page. The process has obeyed once rmm_segment_trim_seen() is
- * *number_out; one at a time. rmm_control_end_trim() follows in any case: is_withdrawn: nobody
- * waits any more, and what has not begun shall not. */
+ * *number_out; one at a time. rmm_control_end_trim() follows in any case: is_withdrawn: no
+ * caller waits any more, and a trim that has not begun shall not begin. */
 int rmm_control_begin_trim(
     rmm_control_t *control, uint32_t of, uint64_t keep_bytes, uint32_t *number_out);
 int rmm_control_end_trim(rmm_control_t *control, bool is_withdrawn);
@@ -270,7 +270,7 @@ int rmm_control_begin_report(
 int rmm_control_end_report(rmm_control_t *control, bool is_withdrawn);
 bool rmm_segment_report_seen(const rmm_segment_t *segment, uint32_t *number_out);
 
-/* Withdraw the requests that a killed daemon left: nobody waits for them, but the process would
+/* Withdraw the requests that a killed daemon left: no caller waits for them, but the process would
  * look for them at each allocation. Limits stay. */
 void rmm_control_forget(rmm_control_t *control);
 

@@ -2,7 +2,7 @@
 /*
  * Text that crosses processes: fixed size, always terminated, always printable UTF-8.
  * Both sides clean: the writer so that others need not, the reader because it trusts
- * nobody. A name with a newline would forge lines of a table or of metrics.
+ * no writer. A name with a newline would forge lines of a table or of metrics.
  */
 #ifndef RMM_SEGMENT_TEXT_H
 #define RMM_SEGMENT_TEXT_H

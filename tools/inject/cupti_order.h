@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The calls of the driver API that say in which order work runs: streams and events made, ended,
- * recorded, waited for; captures. Read from CUPTI's copy of their parameters, nothing is asked of
+ * recorded, waited for; captures. Read from CUPTI's copy of their parameters, without a call of
  * the driver.
  *
  * What may tell the host that a stream is done (a host function, a value written to memory, a

@@ -21,7 +21,7 @@ bool blocks_are_shown_of(const open_segment_t *one)
     return geteuid() == 0 || one->segment.uid == geteuid();
 }
 
-/* False: it cannot be asked. */
+/* False: it takes no request. */
 static bool ask(const segments_t *segments, const open_segment_t *one, asked_t *asked)
 {
     int dirfd = segments_open_dir(segments, one);

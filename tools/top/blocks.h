@@ -14,7 +14,7 @@
 #include "top/segments.h"
 
 #define BLOCKS_WAIT_NS 100000000u
-#define BLOCKS_PROGRAMS_MAX 64u /* programs asked at a time */
+#define BLOCKS_PROGRAMS_MAX 64u /* programs with a request at a time */
 
 /* Whether this user may ask the program, and see its blocks. */
 bool blocks_are_shown_of(const open_segment_t *one);

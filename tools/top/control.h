@@ -5,7 +5,7 @@
  * files are.
  *
  * The program obeys at its next allocation. Only a trim is waited for, at most CONTROL_WAIT_NS;
- * then it is withdrawn. A trim that rmmfs asks for at the same moment may come to nothing.
+ * then it is withdrawn. A trim that rmmfs requests at the same moment may be lost.
  */
 #ifndef RMM_TOP_CONTROL_H
 #define RMM_TOP_CONTROL_H

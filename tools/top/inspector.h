@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Looks at one program each interval (detail.h). Never waits: the report of blocks that one look
- * asks for is read by the next.
+ * requests is read by the next.
  *
- * While somebody looks, each allocation of the program looks at its control page, as while rmmfs
- * asks it. The request is withdrawn when the user looks elsewhere.
+ * While a user looks, each allocation of the program reads its control page, as while rmmfs
+ * has a request. The request is withdrawn when the user looks elsewhere.
  *
  * Cost: some 20 system calls a look; the report is at most 2 MB.
  */

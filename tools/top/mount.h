@@ -4,8 +4,8 @@
  * what the daemon alone knows (the peak of a GPU). Figures come from the file `json`, command
  * lines from `proc/<pid>/cmdline`, once a program.
  *
- * A daemon that hangs blocks its readers, so a thread of its own reads. Nobody waits for it longer
- * than asked; an answer that comes too late is taken by the next call. A path is opened for each
+ * A daemon that hangs blocks its readers, so a thread of its own reads. No caller waits longer
+ * than it wants; an answer that comes too late is taken by the next call. A path is opened for each
  * snapshot: a daemon that was started again is found.
  *
  * Locking: `lock` protects state, is_ending and the reading unless state is MOUNT_READING: then

@@ -157,7 +157,7 @@ static uint32_t number_gpu(sampler_t *sampler, const rmm_segment_location_t *loc
     return (uint32_t)(gpu - sampler->gpus);
 }
 
-/* Each program asked the driver at some time; which one asked last is not known, so the least. */
+/* Each program queried the driver at some time; which did so last is not known, so the least. */
 static void take_device_free(node_device_t *device, uint64_t told)
 {
     if (told != 0 && device->capacity_bytes != NODE_UNKNOWN &&

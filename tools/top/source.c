@@ -64,7 +64,7 @@ bool source_is_over(const source_t *source)
     return source->kind == SOURCE_RECORDING && player_is_over(&source->player);
 }
 
-/* Once it was silent nobody waits for it. */
+/* Once it was silent, no later call waits for it. */
 static bool take_from_mount(source_t *source, node_t *node)
 {
     bool was_silent = source->mount.reason[0] != '\0';

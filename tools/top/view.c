@@ -64,7 +64,7 @@ static void draw_filter(canvas_t *canvas, int y, const ui_t *ui)
     canvas_text(canvas, y, x + 2, ATTRIBUTE_NORMAL, "Enter keeps it, Esc clears it");
 }
 
-/* What is asked, or was answered. False: nothing. */
+/* The question to the user, or the answer to a request. False: nothing. */
 static bool draw_question(canvas_t *canvas, int y, const ui_t *ui)
 {
     char text[UI_NAME_BYTES + 80];

@@ -13,7 +13,7 @@
  *   error.c    names of errors
  *   host.c     pinned memory
  *   launch.c   queueing kernels, copies and fills
- *   managed.c  managed memory, and where it was asked to lie
+ *   managed.c  managed memory, and where it was prefetched to
  *   memory.c   device memory, poison; extent.c: which of it is free
  *   mempool.c  memory pools; async.c: their memory in stream order
  *   virtual.c  reserved addresses, physical memory, mapping
