@@ -117,8 +117,9 @@ static void give_back(const rmm_device_buffer_t *buffer, rmm_stream_t stream)
     }
     /* Refused while the process exits, say: the resource still finds its own device. */
     entered = rmm_device_scope_enter(buffer->device, &scope) == RMM_OK;
-    if (entered && buffer->mr->device < 0 && buffer->device >= 0) {
-        /* a resource that makes no driver call cannot free in a stream's order */
+    if (buffer->mr->device < 0 && buffer->device >= 0) {
+        /* A resource that makes no driver call cannot free in a stream's order. If the device is
+         * not current, the wait is still right for all but another device's default stream. */
         (void)!rmm__wait_for_copies(stream);
     }
     rmm_resource_dealloc(

@@ -13,6 +13,10 @@
 
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rmm/memory.h>
 
 #include "base/resource_impl.h"
 #include "core/host_memory.h"
@@ -332,4 +336,43 @@ TEST_CASE(a_device_that_cannot_be_identified_keeps_no_reference)
     assert_true(rmm_sim_fail(NULL));
     assert_int_equal(atomic_load(&host->references), before);
     rmm_resource_release(host);
+}
+
+static rmm_status_t
+heap_alloc(size_t bytes, rmm_stream_t stream, void *payload, void **ptr_out)
+{
+    return posix_memalign(ptr_out, RMM_ALIGN_DEFAULT, bytes) == 0
+               ? RMM_OK
+               : RMM_ERR_OUT_OF_MEMORY;
+}
+
+static void heap_free(void *ptr, size_t bytes, rmm_stream_t stream, void *payload)
+{
+    *(unsigned char *)payload = ((unsigned char *)ptr)[bytes - 1];
+    free(ptr);
+}
+
+/* The heap would otherwise get a block back that a queued fill still writes to. */
+TEST_CASE(host_memory_waits_for_its_stream_where_its_device_is_refused)
+{
+    rmm_callback_options_t options = RMM_CALLBACK_OPTIONS_INIT;
+    rmm_device_buffer_t buffer = RMM_DEVICE_BUFFER_INIT;
+    rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
+    unsigned char last_byte = 0;
+    rmm_resource_t *heap;
+
+    options.alloc = heap_alloc;
+    options.dealloc = heap_free;
+    options.payload = &last_byte;
+    options.properties = RMM_HOST_ACCESSIBLE;
+    assert_ok(rmm_callback_resource_create(&options, &heap));
+    assert_ok(rmm_device_buffer_init(&buffer, BYTES, stream, heap));
+    memset(rmm_device_buffer_data(&buffer), 0, BYTES);
+    assert_ok(rmm_memset_async(rmm_device_buffer_data(&buffer), 7, BYTES, stream));
+    assert_true(rmm_sim_fail("device_get:1"));
+    rmm_device_buffer_fini(&buffer);
+    assert_true(rmm_sim_fail(NULL));
+    assert_int_equal(last_byte, 7);
+    rmm_resource_release(heap);
+    assert_ok(rmm_stream_destroy(stream));
 }
