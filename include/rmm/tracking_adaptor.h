@@ -88,7 +88,8 @@ RMM_API void rmm_tracking_free(rmm_tracking_block_t *blocks);
  * written to a descriptor if no block is live; the log has a line then.
  *
  * @param fd  a descriptor open for writing, or RMM_TRACKING_TO_LOG
- * @return as rmm_tracking_outstanding(), and RMM_ERR_IO if it cannot be written
+ * @return as rmm_tracking_outstanding(), and RMM_ERR_IO if it cannot be written; there is
+ *         no SIGPIPE
  */
 RMM_API RMM_NODISCARD rmm_status_t rmm_tracking_report(rmm_resource_t *mr, int fd);
 

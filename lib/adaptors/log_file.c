@@ -13,11 +13,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/descriptor.h"
@@ -85,14 +88,10 @@ static bool may_grow(int fd, size_t length)
            rmm__file_size_is_allowed((uint64_t)file.st_size + length);
 }
 
-size_t rmm__log_file_write(int fd, const char *bytes, size_t length)
+static size_t write_all(int fd, const char *bytes, size_t length)
 {
     size_t done = 0;
 
-    if (length > 0 && !may_grow(fd, length)) {
-        errno = EFBIG;
-        return 0;
-    }
     while (done < length) {
         ssize_t put = write(fd, bytes + done, length - done);
 
@@ -101,6 +100,33 @@ size_t rmm__log_file_write(int fd, const char *bytes, size_t length)
         }
         done += put > 0 ? (size_t)put : 0;
     }
+    return done;
+}
+
+/* A write to a pipe that nobody reads raises SIGPIPE in its thread, which would end the program.
+ * It is blocked here, and taken back unless one was pending before. */
+size_t rmm__log_file_write(int fd, const char *bytes, size_t length)
+{
+    const struct timespec at_once = {0, 0};
+    sigset_t pipe_only, before, pending;
+    size_t done;
+    int error;
+
+    if (length > 0 && !may_grow(fd, length)) {
+        errno = EFBIG;
+        return 0;
+    }
+    sigemptyset(&pipe_only);
+    sigaddset(&pipe_only, SIGPIPE);
+    sigpending(&pending);
+    pthread_sigmask(SIG_BLOCK, &pipe_only, &before);
+    done = write_all(fd, bytes, length);
+    error = errno;
+    if (done < length && error == EPIPE && !sigismember(&pending, SIGPIPE)) {
+        (void)sigtimedwait(&pipe_only, NULL, &at_once);
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = error;
     return done;
 }
 

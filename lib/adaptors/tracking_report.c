@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "adaptors/log_file.h"
 #include "core/assert.h"
 #include "core/host_memory.h"
 #include "log/log.h"
@@ -144,6 +145,14 @@ static void add_line(text_t *text, const char *line)
     text->length += (size_t)snprintf(end, room, "%s\n", line);
 }
 
+static bool write_line(int fd, const char *line)
+{
+    char text[RMM_FRAME_BYTES + 64];
+    size_t length = (size_t)snprintf(text, sizeof(text), "%s\n", line);
+
+    return rmm__log_file_write(fd, text, length) == length;
+}
+
 /* False if it cannot be written. */
 static bool print_line(const printer_t *printer, const char *line)
 {
@@ -152,7 +161,7 @@ static bool print_line(const printer_t *printer, const char *line)
         return true;
     }
     if (printer->fd >= 0) {
-        return dprintf(printer->fd, "%s\n", line) >= 0;
+        return write_line(printer->fd, line);
     }
     RMM_LOG_AT(printer->level, "tracking '%s': %s", printer->name, line);
     return true;

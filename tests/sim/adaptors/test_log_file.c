@@ -5,7 +5,10 @@
  */
 #include "sim/adaptors/logging_harness.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
+#include <sys/stat.h>
 
 #include <rmm/host_resource.h>
 
@@ -75,6 +78,25 @@ TEST_CASE(devices_append_to_one_file)
     }
     assert_ok(rmm_device_set(0));
     assert_lines(path_of("shared.csv"), 1 + 2 * WRITERS * 2 * WRITER_PAIRS);
+}
+
+TEST_CASE(a_pipe_that_nobody_reads_loses_rows_and_raises_no_signal)
+{
+    sigset_t pending;
+    rmm_resource_t *mr;
+    int reader;
+
+    assert_int_equal(mkfifo(path_of("fifo"), 0600), 0);
+    reader = open(path_of("fifo"), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    assert_true(reader >= 0);
+    mr = log_to(path_of("fifo"));
+    close(reader);
+    log_pairs(mr, 1);
+    assert_int_equal(rmm_logging_flush(mr), RMM_ERR_IO);
+    assert_int_equal(sigpending(&pending), 0);
+    assert_false(sigismember(&pending, SIGPIPE));
+    log_pairs(mr, 1);
+    end_adaptor(mr);
 }
 
 /* In a process of its own. */

@@ -379,6 +379,8 @@ TEST_CASE(says_why_a_report_cannot_be_written)
     assert_int_equal(rmm_tracking_report(mr, ends[0]), RMM_ERR_IO);
     assert_non_null(strstr(rmm_last_error_message(), "Bad file descriptor"));
     close(ends[0]);
+    assert_int_equal(rmm_tracking_report(mr, ends[1]), RMM_ERR_IO);
+    assert_non_null(strstr(rmm_last_error_message(), "Broken pipe"));
     close(ends[1]);
     assert_int_equal(rmm_tracking_report(mr, -2), RMM_ERR_INVALID_ARGUMENT);
     assert_int_equal(rmm_tracking_report(cuda, 1), RMM_ERR_INVALID_ARGUMENT);
