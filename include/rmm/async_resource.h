@@ -18,6 +18,10 @@
  * synchronisation has shown that its last use is over. To return all free memory,
  * synchronise the streams of the frees before the trim.
  *
+ * Graph captures: CUDA cannot free a block in a capture that did not allocate it. A block that
+ * was allocated before the capture stays allocated until the last release, which comes after
+ * the last launch of the graph.
+ *
  * Lifetime, threads: as rmm/resource.h. Two async resources are never equal. The CUDA
  * pool is destroyed with the last resource over it (a view of it is one), which waits for
  * the device.

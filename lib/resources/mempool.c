@@ -6,7 +6,7 @@
  * difference at the location. So the location has the sum of the last answers, even if
  * several threads query at once.
  *
- * The list of kept blocks has no lock: a thread adds one block, or takes all.
+ * The lists of kept blocks have no lock: a thread adds one block, or takes all.
  *
  * Locking: `pools_lock` protects the list and the references. A forked child begins
  * with an empty list: the pools in it belong to the parent's driver.
@@ -101,16 +101,16 @@ rmm_status_t rmm__mempool_open(const rmm_mempool_plan_t *plan, rmm_mempool_t **p
 
 /* --- kept blocks -------------------------------------------------------------------- */
 
-static void add_kept(rmm_mempool_t *pool, rmm_mempool_kept_t *block)
+static void add_kept(_Atomic(rmm_mempool_kept_t *) *list, rmm_mempool_kept_t *block)
 {
-    block->next = atomic_load_explicit(&pool->kept, memory_order_relaxed);
+    block->next = atomic_load_explicit(list, memory_order_relaxed);
     /* release: pairs with the acquire of the thread that takes the list */
     while (!atomic_compare_exchange_weak_explicit(
-        &pool->kept, &block->next, block, memory_order_release, memory_order_relaxed)) {
+        list, &block->next, block, memory_order_release, memory_order_relaxed)) {
     }
 }
 
-bool rmm__mempool_keep(rmm_mempool_t *pool, void *ptr, size_t bytes)
+bool rmm__mempool_keep(rmm_mempool_t *pool, void *ptr, size_t bytes, bool to_end)
 {
     rmm_mempool_kept_t *block = rmm__calloc(1, sizeof(*block));
 
@@ -119,8 +119,22 @@ bool rmm__mempool_keep(rmm_mempool_t *pool, void *ptr, size_t bytes)
     }
     block->ptr = ptr;
     block->bytes = bytes;
-    add_kept(pool, block);
+    add_kept(to_end ? &pool->kept_to_end : &pool->kept, block);
     return true;
+}
+
+/* The pool ends: no graph uses its memory any more, and no other thread uses the lists. */
+static void keep_no_longer(rmm_mempool_t *pool)
+{
+    rmm_mempool_kept_t *block =
+        atomic_exchange_explicit(&pool->kept_to_end, NULL, memory_order_acquire);
+
+    while (block != NULL) {
+        rmm_mempool_kept_t *next = block->next;
+
+        add_kept(&pool->kept, block);
+        block = next;
+    }
 }
 
 static bool has_kept(const rmm_mempool_t *pool)
@@ -249,6 +263,7 @@ void rmm__mempool_close(rmm_mempool_t *pool, bool keep_native)
     if (reserved != 0) {
         rmm__location_unreserve((uint32_t)pool->device, reserved);
     }
+    keep_no_longer(pool);
     if (!keep_native && pool->end != RMM_MEMPOOL_LEAVE) {
         end_pool(pool);
     } else {

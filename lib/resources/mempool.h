@@ -20,6 +20,8 @@
  *
  * A free on the legacy default stream needs the pool's device to be current. If it cannot be,
  * the block is kept, and freed by the next call that uses that stream, by a trim, or at the end.
+ * CUDA refuses the free of a block in a capture that did not allocate it. Such a block is kept
+ * until the pool ends, because the graph may use it at each launch.
  *
  * Locking: as tracked.h; `pools_lock` (mempool.c) protects the list of pools and their
  * references. No lock is held during a driver call.
@@ -43,7 +45,8 @@ typedef enum rmm_mempool_end {
     RMM_MEMPOOL_DESTROY /* destroy it: a resource created it */
 } rmm_mempool_end_t;
 
-/* A block whose free on the legacy default stream failed before the driver was called. */
+/* A block whose free failed: on the legacy default stream, before the driver was called, or in a
+ * capture. */
 typedef struct rmm_mempool_kept {
     struct rmm_mempool_kept *next;
     void *ptr;
@@ -55,10 +58,11 @@ typedef struct rmm_mempool {
     const rmm_driver_t *driver;
     rmm_driver_mempool_t handle;
     int device;
-    rmm_mempool_end_t end;              /* protected by pools_lock */
-    uint32_t references;                /* protected by pools_lock */
-    _Atomic(uint64_t) reserved_bytes;   /* as counted at the location */
-    _Atomic(rmm_mempool_kept_t *) kept; /* a list, which is taken as a whole */
+    rmm_mempool_end_t end;            /* protected by pools_lock */
+    uint32_t references;              /* protected by pools_lock */
+    _Atomic(uint64_t) reserved_bytes; /* as counted at the location */
+    /* Lists, which are taken as a whole: what is freed as soon as possible, and at the end. */
+    _Atomic(rmm_mempool_kept_t *) kept, kept_to_end;
 } rmm_mempool_t;
 
 typedef struct rmm_mempool_resource {
@@ -114,8 +118,9 @@ void rmm__mempool_close(rmm_mempool_t *pool, bool keep_native);
 /* Wait for the device, for a trim to return all freed memory. In a scope. A driver's error. */
 int rmm__mempool_see_frees(rmm_mempool_t *pool);
 
-/* Keep a block that was freed on the legacy default stream. False: no host memory. */
-bool rmm__mempool_keep(rmm_mempool_t *pool, void *ptr, size_t bytes);
+/* Keep a block that was freed on the legacy default stream, or, until the pool's end, one that was
+ * freed in a capture. False: no host memory. */
+bool rmm__mempool_keep(rmm_mempool_t *pool, void *ptr, size_t bytes, bool to_end);
 /* Free the kept blocks on `stream`: the legacy default stream, or one that is ordered after it. In
  * a scope. */
 void rmm__mempool_free_kept(rmm_mempool_t *pool, rmm_stream_t stream);

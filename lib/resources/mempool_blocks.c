@@ -78,6 +78,17 @@ obtain(rmm_tracked_t *tracked, const rmm_request_t *request, void **ptr_out)
     return RMM_OK;
 }
 
+/* A graph can free only memory of its own. */
+static bool
+is_refused_in_capture(const rmm_driver_t *driver, rmm_stream_t stream, int error)
+{
+    rmm_stream_key_t key;
+
+    return error == RMM_DRIVER_CAPTURE_INVALIDATED ||
+           (error == RMM_DRIVER_INVALID_VALUE && !rmm_stream_is_default(stream) &&
+            driver->stream_key(stream, &key) == RMM_DRIVER_OK && key.capture_id != 0);
+}
+
 static void give_back(rmm_tracked_t *tracked, void *ptr, const rmm_request_t *request)
 {
     rmm_mempool_t *pool = from_tracked(tracked)->pool;
@@ -93,9 +104,17 @@ static void give_back(rmm_tracked_t *tracked, void *ptr, const rmm_request_t *re
         rmm__driver_relax_leave(&scope);
     } else { /* the stream would be another device's, or a capture would be ruined */
         error = rmm_last_cuda_error();
-        if (is_default && rmm__mempool_keep(pool, ptr, request->bytes)) {
+        if (is_default && rmm__mempool_keep(pool, ptr, request->bytes, false)) {
             return;
         }
+    }
+    if (is_refused_in_capture(pool->driver, request->stream, error) &&
+        rmm__mempool_keep(pool, ptr, request->bytes, true)) {
+        rmm__log_warn(
+            "device %d: %p bytes %zu was freed in a capture, but not allocated in it: "
+            "it stays allocated until its resource ends",
+            pool->device, ptr, request->bytes);
+        return;
     }
     rmm__mempool_log_free(pool, ptr, request->bytes, error);
 }

@@ -260,3 +260,32 @@ TEST_CASE(catches_frees_on_another_stream)
     assert_true(run_seeds(create_async, &broken) > 0);
     assert_cuda(sim_driver()->stream_destroy(elsewhere));
 }
+
+/* CUDA refuses the free; the graph may use the block at each launch. */
+TEST_CASE(a_block_freed_in_a_later_capture_lives_as_long_as_the_pool)
+{
+    rmm_resource_t *mr;
+    rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
+    uint64_t violations = rmm_sim_violations(); /* of the cases before */
+    rmm_sim_graph_t graph;
+    void *block;
+
+    assert_ok(rmm_async_resource_create(NULL, &mr));
+    block = take(mr, KIB, stream);
+    assert_ok(rmm_stream_synchronize(stream));
+    assert_cuda(rmm_sim_begin_capture(stream, 1));
+    assert_cuda(rmm_sim_memset_async(block, 7, KIB, stream));
+    give(mr, block, KIB, stream);
+    assert_cuda(rmm_sim_end_capture(stream, &graph));
+    assert_int_equal(stats_of(mr).current_count, 0);
+    for (int i = 0; i < 2; i++) {
+        give(mr, take(mr, KIB, NULL), KIB, NULL);
+        assert_ok(rmm_resource_trim(mr, 0));
+        assert_cuda(rmm_sim_graph_launch(graph, stream));
+    }
+    assert_cuda(rmm_sim_graph_destroy(graph));
+    assert_ok(rmm_stream_destroy(stream));
+    rmm_resource_release(mr);
+    assert_int_equal(rmm_sim_allocated_bytes(0), 0);
+    assert_int_equal(rmm_sim_violations(), violations);
+}
