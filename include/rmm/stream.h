@@ -11,7 +11,7 @@
  * its allocations. After cudaStreamDestroy() or cudaDeviceReset() another stream may get
  * the same handle; the library would mistake it for the old one and allocate memory again
  * too early. A stream may be destroyed after a free on it: no resource keeps a handle for
- * later use.
+ * later use, but for a free that rmm/thread_safe_adaptor.h delays.
  *
  * Threads: any function, any thread.
  *

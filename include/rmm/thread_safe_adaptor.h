@@ -8,8 +8,8 @@
  * Those functions run with the adaptor's lock held. If one of them, or a log or failure
  * callback below the adaptor, calls the adaptor again, upstream cannot serve that call: an
  * allocation is RMM_ERR_BAD_ALLOC, a trim RMM_ERR_UNSUPPORTED, and a free is made after the
- * running call. They must not wait for another thread that calls the adaptor. Only calls
- * through the adaptor wait for each other.
+ * running call, until which its stream must exist. They must not wait for another thread that
+ * calls the adaptor. Only calls through the adaptor wait for each other.
  *
  * Lifetime, threads: as rmm/resource.h; it retains its upstream. Blocks that are live
  * at its last release stay allocated from upstream.
