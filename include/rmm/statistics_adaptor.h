@@ -10,8 +10,9 @@
  *  - the adaptor's (push, pop, get): requests on any thread, as in RAPIDS RMM. Two threads
  *    that push and pop here mix their scopes.
  *  - a thread's (thread_push, ...): requests of the calling thread through this adaptor. A
- *    free counts in the scope of the thread that calls it, whichever thread allocated. The
- *    scopes end with the resource, or with the thread.
+ *    free counts in the scope of the thread that calls it, whichever thread allocated. Only
+ *    its own thread can pop a scope: what a thread did not pop before it ended stays, and
+ *    costs memory and time, until the resource ends.
  *
  * Figures of a scope begin at zero. A block from before the scope may be freed in it, so
  * current_bytes and current_count are differences that can be negative: read them with

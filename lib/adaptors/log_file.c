@@ -78,16 +78,6 @@ rmm_status_t rmm__log_file_name(const char *pattern, int device, char **path_out
 
 /* --- its content -------------------------------------------------------------------- */
 
-/* Whether the process may make a file this large: a write beyond RLIMIT_FSIZE raises SIGXFSZ,
- * which would end the program. */
-static bool may_grow(int fd, size_t length)
-{
-    struct stat file;
-
-    return fstat(fd, &file) != 0 || !S_ISREG(file.st_mode) ||
-           rmm__file_size_is_allowed((uint64_t)file.st_size + length);
-}
-
 static size_t write_all(int fd, const char *bytes, size_t length)
 {
     size_t done = 0;
@@ -105,17 +95,13 @@ static size_t write_all(int fd, const char *bytes, size_t length)
 
 /* A write to a pipe that nobody reads raises SIGPIPE in its thread, which would end the program.
  * It is blocked here, and taken back unless one was pending before. */
-size_t rmm__log_file_write(int fd, const char *bytes, size_t length)
+static size_t write_without_signal(int fd, const char *bytes, size_t length)
 {
     const struct timespec at_once = {0, 0};
     sigset_t pipe_only, before, pending;
     size_t done;
     int error;
 
-    if (length > 0 && !may_grow(fd, length)) {
-        errno = EFBIG;
-        return 0;
-    }
     sigemptyset(&pipe_only);
     sigaddset(&pipe_only, SIGPIPE);
     sigpending(&pending);
@@ -128,6 +114,21 @@ size_t rmm__log_file_write(int fd, const char *bytes, size_t length)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     errno = error;
     return done;
+}
+
+/* A write beyond RLIMIT_FSIZE raises SIGXFSZ, which would end the program, too. */
+size_t rmm__log_file_write(int fd, const char *bytes, size_t length)
+{
+    struct stat file;
+
+    if (fstat(fd, &file) != 0 || !S_ISREG(file.st_mode)) {
+        return write_without_signal(fd, bytes, length);
+    }
+    if (length > 0 && !rmm__file_size_is_allowed((uint64_t)file.st_size + length)) {
+        errno = EFBIG;
+        return 0;
+    }
+    return write_all(fd, bytes, length);
 }
 
 /* Not all filesystems have these locks. Without one the header may be written twice. */

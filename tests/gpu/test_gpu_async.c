@@ -359,6 +359,59 @@ static void nothing_another_thread_does_ruins_a_capture(void **state)
     give(fixture.async, target, MIB, stream);
 }
 
+static size_t free_device_bytes(void)
+{
+    size_t free_bytes, total_bytes;
+
+    assert_cuda(cudaDeviceSynchronize());
+    assert_cuda(cudaMemGetInfo(&free_bytes, &total_bytes));
+    return free_bytes;
+}
+
+static void launch_twice(cudaGraph_t graph, rmm_stream_t stream)
+{
+    cudaGraphExec_t executable;
+
+    assert_cuda(cudaGraphInstantiate(&executable, graph, 0));
+    for (int i = 0; i < 2; i++) {
+        assert_cuda(cudaGraphLaunch(executable, stream));
+    }
+    assert_cuda(cudaStreamSynchronize(stream));
+    assert_cuda(cudaGraphExecDestroy(executable));
+}
+
+/* CUDA refuses the free, and may ruin the capture; the program goes on, and nothing is lost. */
+static void a_block_freed_in_a_later_capture_returns_at_the_end(void **state)
+{
+    rmm_stream_t stream = fixture.streams[0];
+    const size_t before = free_device_bytes();
+    cudaGraph_t graph = NULL;
+    rmm_resource_t *mr;
+    cudaError_t ended;
+    void *block;
+
+    assert_ok(rmm_async_resource_create(NULL, &mr));
+    block = take(mr, 256 * MIB, stream);
+    assert_cuda(cudaStreamSynchronize(stream));
+    assert_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    assert_cuda(cudaMemsetAsync(block, 7, 1024, stream));
+    give(mr, block, 256 * MIB, stream);
+    ended = cudaStreamEndCapture(stream, &graph);
+    printf(
+        "a free of an earlier block in a capture: its end is %s\n",
+        cudaGetErrorName(ended));
+    (void)cudaGetLastError();
+    assert_int_equal(stats_of(mr).current_count, 0);
+    give(mr, take(mr, 1024, NULL), 1024, NULL);
+    assert_ok(rmm_resource_trim(mr, 0));
+    if (graph != NULL) {
+        launch_twice(graph, stream);
+        assert_cuda(cudaGraphDestroy(graph));
+    }
+    rmm_resource_release(mr);
+    assert_true(free_device_bytes() + 128 * MIB > before);
+}
+
 static void a_graph_has_memory_of_its_own(void **state)
 {
     rmm_resource_t *mr = fixture.async;
@@ -613,6 +666,7 @@ int main(void)
         CASE(the_end_gives_the_memory_back),
         CASE(shareable_handles_are_shareable),
         CASE(nothing_another_thread_does_ruins_a_capture),
+        CASE(a_block_freed_in_a_later_capture_returns_at_the_end),
         CASE(a_graph_has_memory_of_its_own),
         CASE(a_view_of_the_devices_own_pool_leaves_it_as_it_is),
         CASE(managed_blocks_are_the_hosts_too),
