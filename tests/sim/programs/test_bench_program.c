@@ -298,6 +298,37 @@ TEST_CASE(ends_with_2_when_used_wrongly)
         strstr(program.err, "no resource is named 'nonsense'; the names are"));
 }
 
+/* --list with `count` resources, whose names have `length` letters, the last `last_length`. */
+static void
+assert_list_status(size_t count, size_t length, size_t last_length, int status)
+{
+    char command[4096];
+    size_t at = (size_t)snprintf(command, sizeof command, BENCH " --list --resource ");
+
+    assert_true(at + count * (length + 1) + last_length < sizeof command);
+    for (size_t i = 1; i < count; i++) {
+        memset(command + at, 'a', length);
+        command[at + length] = ',';
+        at += length + 1;
+    }
+    memset(command + at, 'a', last_length);
+    command[at + last_length] = '\0';
+    program_run(&program, command);
+    program_assert_status(&program, status);
+}
+
+TEST_CASE(takes_as_many_and_as_long_words_as_it_can_keep)
+{
+    assert_list_status(32, 1, 1, 0);
+    assert_list_status(33, 1, 1, 2);
+    assert_list_status(1, 0, 128, 0);
+    assert_list_status(1, 0, 129, 2);
+    assert_list_status(17, 125, 31, 0); /* 2047 characters */
+    assert_list_status(17, 125, 32, 2);
+    run("--list --repetitions 1000");
+    program_assert_status(&program, 0);
+}
+
 TEST_CASE(says_that_nothing_is_left_to_measure)
 {
     const char *line =
