@@ -135,6 +135,24 @@ TEST_CASE(refuses_sizes_whose_sum_would_overflow)
     plan_fini(&plan);
 }
 
+/* An operation keeps the number of its line in 32 bits. */
+TEST_CASE(refuses_a_line_whose_number_it_cannot_keep)
+{
+    plan_t plan;
+    plan_init(&plan);
+    log_row_t row = {
+        .line = UINT32_MAX, .action = LOG_ALLOCATE, .pointer = 0x100, .bytes = 7};
+    assert_int_equal(add_full(&plan, row, ""), PLAN_ADDED);
+    assert_int_equal(plan.ops[0].line, UINT32_MAX);
+    row.line++;
+    row.pointer = 0x200;
+    assert_int_equal(
+        add_full(&plan, row, "too many lines to replay, at 0x200 (7 bytes)"),
+        PLAN_REFUSED);
+    assert_int_equal(plan.op_count, 1);
+    plan_fini(&plan);
+}
+
 TEST_CASE(distinguishes_streams_and_threads)
 {
     plan_t plan;
