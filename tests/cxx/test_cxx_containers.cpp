@@ -154,6 +154,16 @@ CASE(an_array_has_typed_elements)
     stream.synchronize();
 }
 
+CASE(an_array_is_prefetched_whole)
+{
+    rmmc::device_array<int> values(1000, {}, rmmc::managed_resource());
+    const std::size_t bytes = values.size() * sizeof(int);
+
+    CHECK(rmm_sim_prefetched_to(values.data(), bytes) != 1);
+    values.prefetch(1, {});
+    CHECK(rmm_sim_prefetched_to(values.data(), bytes) == 1);
+}
+
 CASE(an_array_copies_a_range_and_refuses_one_beyond_it)
 {
     rmmc::device_uvector<int> values(numbers(10), {});
@@ -320,6 +330,21 @@ CASE(streams_move_and_a_moved_from_one_refuses)
     THROWS(rmmc::invalid_argument, pool.get_stream());
     THROWS(rmmc::invalid_argument, pool.get_stream(0));
     THROWS(rmmc::invalid_argument, rmmc::stream_pool(0));
+}
+
+CASE(streams_are_destroyed_with_their_owner)
+{
+    {
+        rmmc::stream stream;
+        CHECK(rmm_sim_fail("stream_destroy:1"));
+    }
+    CHECK(rmm_sim_fail_struck());
+    {
+        rmmc::stream_pool pool(3);
+        CHECK(rmm_sim_fail("stream_destroy:3"));
+    }
+    CHECK(rmm_sim_fail_struck());
+    CHECK(rmm_sim_fail(nullptr));
 }
 
 CASE(a_view_is_made_of_any_stream_and_of_no_number)
