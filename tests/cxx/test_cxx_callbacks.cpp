@@ -387,6 +387,19 @@ CASE(an_object_of_the_program_is_memory_below_a_pool)
     CHECK(live == 0); /* the pool gave its chunk back */
 }
 
+CASE(allocators_are_equal_if_their_resources_are)
+{
+    int live = 0, others = 0;
+    const rmmc::custom_resource custom(memory{{}, &live});
+    const rmmc::custom_resource same(memory{{}, &live});
+    const rmmc::custom_resource other(memory{{}, &others});
+    const rmmc::polymorphic_allocator<int> ints(custom);
+
+    CHECK(custom.get() != same.get());
+    CHECK(ints == rmmc::polymorphic_allocator<double>(same));
+    CHECK(ints != rmmc::polymorphic_allocator<int>(other));
+}
+
 CASE(the_objects_of_a_callback_resource_end_with_it)
 {
     auto alive = std::make_shared<int>(0);
