@@ -85,6 +85,9 @@ struct program_memory {
         if (shared->fail_with == 3) {
             throw rmm::bad_alloc("the program is broken");
         }
+        if (shared->fail_with == 4) {
+            return nullptr;
+        }
         shared->live++;
         return rmm::mr::cuda_memory_resource().allocate(stream, bytes, 256);
     }
@@ -251,6 +254,18 @@ CASE(an_alignment_of_the_request_reaches_memory_of_the_program)
 
     CHECK(state.align == 512);
     mr.deallocate(rmm::cuda_stream_view(), ptr, 1000, 512);
+}
+
+/* RMM's adaptors look at no result, so a mock of the program may return what it likes. */
+CASE(memory_of_the_program_may_return_no_address)
+{
+    program_memory::state state;
+    rmm::mr::thread_safe_resource_adaptor mr(program_memory{&state});
+
+    state.fail_with = 4;
+    CHECK(mr.allocate_sync(1000) == nullptr && state.calls == 1);
+    CHECK(mr.allocate(rmm::cuda_stream_view(), 1000, 512) == nullptr);
+    CHECK(state.calls == 2);
 }
 
 CASE(a_failure_callback_is_called_for_its_exception_only)
