@@ -167,6 +167,35 @@ CASE(from_cccl_knows_properties_and_what_is_out_of_memory)
     CHECK(asked == (CCCL_VERSION >= 2008000 ? 1 : 0));
 }
 
+/* As the exceptions of CCCL since 3.1, before, and of its first versions. */
+CASE(an_exception_of_any_cccl_says_whether_it_is_out_of_memory)
+{
+    struct with_status {
+        int number;
+
+        int status() const noexcept
+        {
+            return number;
+        }
+    };
+    struct with_text {
+        const char *text;
+
+        const char *what() const noexcept
+        {
+            return text;
+        }
+    };
+    using held = rmmc::detail::cccl_memory<moody>;
+
+    CHECK(held::is_out_of_memory(with_status{2}, 0));
+    CHECK(!held::is_out_of_memory(with_status{700}, 0));
+    CHECK(held::is_out_of_memory(with_text{"cudaError 2: moody"}, 0));
+    CHECK(!held::is_out_of_memory(with_text{"cudaError 20: moody"}, 0));
+    CHECK(!held::is_out_of_memory(with_text{"moody"}, 0));
+    CHECK(!held::is_out_of_memory(700, 0));
+}
+
 #if CCCL_VERSION >= 3002000
 CASE(any_resource_keeps_a_resource_alive)
 {
