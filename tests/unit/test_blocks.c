@@ -231,6 +231,20 @@ CASE(a_tag_stays_until_the_block_is_free)
     give(f, next, f->heap, 1);
 }
 
+/* The tag says whose the heap is, and the next owner may set none. */
+CASE(a_heap_that_is_created_again_has_no_tag)
+{
+    fixture_t *f = *state;
+    rmm_heap_t heap, again;
+
+    assert_int_equal(rmm__blocks_heap_create(f->blocks, &heap), RMM_BLOCKS_OK);
+    f->blocks->heaps[heap].tag = 7;
+    rmm__blocks_heap_destroy(f->blocks, heap);
+    assert_int_equal(rmm__blocks_heap_create(f->blocks, &again), RMM_BLOCKS_OK);
+    assert_int_equal(again, heap);
+    assert_int_equal(f->blocks->heaps[again].tag, 0);
+}
+
 CASE(thousands_of_blocks_keep_their_handles_while_storage_moves)
 {
     enum { COUNT = 5000 };
