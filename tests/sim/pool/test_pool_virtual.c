@@ -559,6 +559,24 @@ CASE(grows_when_it_has_mapped_what_it_holds_several_times)
     rmm_resource_release(pool);
 }
 
+CASE(a_compaction_is_no_growth)
+{
+    rmm_resource_t *pool = make_virtual_pool(BLOCKS * PIECE, BLOCKS * PIECE);
+    const rmm_segment_slot_t *slot = pool->accounting.slot;
+    const uint64_t growths = rmm__figure_get(&slot->growth_count);
+    void *blocks[BLOCKS];
+    void *large;
+
+    fill_pool(pool, blocks);
+    give_every_second(pool, blocks);
+    large = take(pool, BLOCKS / 2 * PIECE, NULL);
+    assert_true(pool_from_base(pool)->engine->range.compacted_bytes > 0);
+    assert_int_equal(rmm__figure_get(&slot->growth_count), growths);
+    check_and_give_others(pool, blocks);
+    give(pool, large, BLOCKS / 2 * PIECE, NULL);
+    rmm_resource_release(pool);
+}
+
 CASE(a_full_device_is_used_to_the_last_piece)
 {
     rmm_resource_t *pool = make_virtual_pool(0, 0);
@@ -648,7 +666,7 @@ CASE(belongs_to_the_device_on_which_it_was_made)
 }
 
 /* The table's own fill, on a device that did not map the memory. */
-CASE(is_shared_with_other_devices_on_request)
+static void share_with(int owner, int other)
 {
     rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
     rmm_resource_t *pool;
@@ -656,9 +674,10 @@ CASE(is_shared_with_other_devices_on_request)
     unsigned char *block;
 
     options.flags = RMM_POOL_VIRTUAL | RMM_POOL_PEER_ACCESS;
+    assert_cuda(rmm_sim_set_device(owner));
     assert_ok(rmm_pool_resource_create(NULL, &options, &pool));
     block = take(pool, 3 * MIB, NULL);
-    assert_cuda(rmm_sim_set_device(1));
+    assert_cuda(rmm_sim_set_device(other));
     stream = make_stream(RMM_STREAM_NON_BLOCKING);
     assert_cuda(sim_driver()->memset_async(block, 42, 3 * MIB, stream));
     assert_cuda(sim_driver()->stream_synchronize(stream));
@@ -667,4 +686,10 @@ CASE(is_shared_with_other_devices_on_request)
     assert_int_equal(block[3 * MIB - 1], 42); /* refused otherwise: a violation */
     give(pool, block, 3 * MIB, NULL);
     rmm_resource_release(pool);
+}
+
+CASE(is_shared_with_other_devices_on_request)
+{
+    share_with(0, 1);
+    share_with(1, 0);
 }
