@@ -223,6 +223,17 @@ CASE(a_piece_that_cannot_be_let_in_anywhere_is_lost)
 
 /* --- host memory --------------------------------------------------------------------- */
 
+static uint32_t heaps_in_use(rmm_resource_t *pool)
+{
+    const rmm_blocks_t *blocks = pool_from_base(pool)->engine->blocks;
+    uint32_t count = 0;
+
+    for (uint32_t heap = 0; heap < blocks->heap_count; heap++) {
+        count += blocks->heaps[heap].in_use != 0;
+    }
+    return count;
+}
+
 /* So many small blocks, that storage for one more has to grow at some time. */
 static bool gather_without_host_memory(uint64_t small_blocks, uint64_t nth)
 {
@@ -233,6 +244,7 @@ static bool gather_without_host_memory(uint64_t small_blocks, uint64_t nth)
     void *blocks[BLOCKS];
     void *rest;
     void *large = NULL;
+    uint32_t heaps;
     bool struck;
 
     give(pool, first, small_blocks * 4 * KIB, NULL);
@@ -242,6 +254,7 @@ static bool gather_without_host_memory(uint64_t small_blocks, uint64_t nth)
     rest = take(pool, rest_bytes, NULL);
     fill_pool(pool, blocks);
     give_every_second(pool, blocks);
+    heaps = heaps_in_use(pool);
     rmm__host_memory_fail(nth);
     if (rmm_resource_alloc(pool, BLOCKS / 2 * PIECE, 0, NULL, &large) != RMM_OK) {
         large = NULL;
@@ -249,6 +262,8 @@ static bool gather_without_host_memory(uint64_t small_blocks, uint64_t nth)
     struck = rmm__host_memory_fail_struck();
     rmm__host_memory_fail(0);
     assert_accounting_agrees(pool);
+    assert_int_equal(
+        heaps_in_use(pool), heaps); /* of what moved, and of what could not */
     give(pool, large, large != NULL ? BLOCKS / 2 * PIECE : 0, NULL);
     check_and_give_others(pool, blocks);
     give(pool, rest, rest_bytes, NULL);
@@ -284,7 +299,9 @@ static void count_errors(rmm_log_level_t level, const char *message, void *arg)
     told += level == RMM_LEVEL_ERROR;
 }
 
-/* The device's memory is lost, but not in silence. The last case, because it stays lost. */
+/* --- what stays: after these cases the device has less memory ------------------------ */
+
+/* The device's memory is lost, but not in silence. */
 TEST_CASE(reports_what_cannot_be_released)
 {
     rmm_resource_t *pool = make_virtual_pool(0, 0);
@@ -302,4 +319,32 @@ TEST_CASE(reports_what_cannot_be_released)
     rmm_log_to_stderr();
     assert_int_equal(told, 1);
     rmm_resource_release(pool);
+}
+
+TEST_CASE(keeps_the_addresses_of_a_piece_that_stays_mapped)
+{
+    const uint64_t violations = rmm_sim_violations();
+    rmm_resource_t *pool = make_virtual_pool(4 * MIB, 0);
+
+    assert_true(rmm_sim_fail("address_unmap:1"));
+    rmm_resource_release(pool);
+    assert_true(rmm_sim_fail_struck());
+    assert_true(rmm_sim_fail(NULL));
+    assert_true(rmm_sim_address_bytes() != 0);
+    assert_int_equal(rmm_sim_violations(), violations);
+}
+
+/* It cannot be waited for, so its queued work may still use the memory. */
+TEST_CASE(unmaps_nothing_of_a_device_that_may_be_at_work)
+{
+    const uint64_t before = rmm_sim_allocated_bytes(0);
+    rmm_resource_t *pool = make_virtual_pool(4 * MIB, 0);
+
+    assert_cuda(rmm_sim_set_device(1));
+    assert_true(rmm_sim_fail("device_set:1"));
+    rmm_resource_release(pool);
+    assert_true(rmm_sim_fail_struck());
+    assert_true(rmm_sim_fail(NULL));
+    assert_cuda(rmm_sim_set_device(0));
+    assert_int_equal(rmm_sim_allocated_bytes(0), before + 4 * MIB);
 }
