@@ -402,6 +402,28 @@ TEST_CASE(copes_without_host_memory_in_a_capture)
     }
 }
 
+TEST_CASE(a_block_that_cannot_be_set_aside_is_neither_live_nor_free)
+{
+    rmm_resource_t *pool = make_pool(8 * MIB, 8 * MIB);
+    rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
+    void *block = take(pool, MIB, stream);
+    rmm_sim_graph_t graph;
+
+    assert_cuda(rmm_sim_begin_capture(stream, GLOBAL));
+    rmm__host_memory_fail(1);
+    give(pool, block, MIB, stream);
+    assert_true(rmm__host_memory_fail_struck());
+    rmm__host_memory_fail(0);
+    assert_cuda(rmm_sim_end_capture(stream, &graph));
+    assert_int_equal(stats_of(pool).current_bytes, 0);
+    assert_int_equal(rmm__accounting_free_bytes(&pool->accounting), 7 * MIB);
+    give(pool, block, MIB, stream); /* a second free */
+    assert_int_equal(stats_of(pool).invalid_free_count, 1);
+    assert_cuda(rmm_sim_graph_destroy(graph));
+    assert_cuda(sim_driver()->stream_destroy(stream));
+    rmm_resource_release(pool);
+}
+
 /* --- work from before the capture ----------------------------------------------------- */
 
 /* A graph that fills a block of its own with 7 and looks for that. */
