@@ -220,6 +220,7 @@ TEST_CASE_WITH(a_virtual_pool_takes_chunks, NULL, expect_clean)
     assert_false(tool_allows(ptr + 1000, 1));
     give(pool, ptr, 1000, NULL);
     rmm_resource_release(pool);
+    assert_null(rmm__resource_next_used(NULL)); /* nor is the source of the chunks */
 }
 
 TEST_CASE_WITH(
@@ -236,8 +237,24 @@ TEST_CASE_WITH(
     assert_int_equal(value, 16);
     status = rmm_resource_alloc(mr, 1025, 0, NULL, &ptr);
     assert_int_equal(status, RMM_ERR_OUT_OF_MEMORY);
+    assert_non_null(
+        strstr(rmm_last_error_message(), "exceed its block size of 1024 bytes"));
     ptr = take(mr, 1024, NULL);
     give(mr, ptr, 1024, NULL);
+    rmm_resource_release(mr);
+}
+
+TEST_CASE_WITH(a_chunk_that_gaps_would_make_too_large_has_none, NULL, expect_clean)
+{
+    const uint64_t most = ENGINE_RUN_BYTES / 4096;
+    rmm_resource_t *mr = make_fixed(4096, most);
+    uint64_t value;
+
+    assert_ok(rmm_fixed_size_get_block_bytes(mr, &value));
+    assert_int_equal(value, 4096);
+    assert_ok(rmm_fixed_size_get_blocks_per_chunk(mr, &value));
+    assert_int_equal(value, most);
+    assert_true(pool_from_base(mr)->chunk_bytes <= ENGINE_RUN_BYTES);
     rmm_resource_release(mr);
 }
 
