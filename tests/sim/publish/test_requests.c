@@ -263,6 +263,27 @@ CASE(keeps_what_a_trim_leaves)
     rmm_resource_release(first);
 }
 
+CASE(a_trim_takes_no_more_of_a_pool_than_is_over)
+{
+    rmm_resource_t *pool = make_pool(0, 0);
+    void *blocks[8];
+    uint64_t before, most;
+
+    for (int i = 0; i < 8; i++) {
+        blocks[i] = take(pool, 8 * MIB, NULL);
+    }
+    for (int i = 0; i < 8; i++) {
+        give(pool, blocks[i], 8 * MIB, NULL);
+    }
+    before = location_reserved(pool);
+    most = before / 4 * 3;
+    ask_trim(RMM_TRIM_LOCATION | pool->accounting.location, most);
+    give(pool, take(pool, 1000, NULL), 1000, NULL);
+    assert_true(trim_is_done());
+    assert_in_range(location_reserved(pool), most, before - 1);
+    rmm_resource_release(pool);
+}
+
 CASE(does_nothing_for_a_trim_that_was_withdrawn)
 {
     rmm_resource_t *pool = caching_pool(8 * MIB);
