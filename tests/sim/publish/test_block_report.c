@@ -412,15 +412,19 @@ TEST_CASE(whatever_fails_the_allocation_succeeds_and_nothing_is_left)
     uint32_t made = 0, refused = 0;
     rmm_blocks_file_t file;
     void *ptr = take(pool, 1000, NULL);
+    char error[RMM_ERROR_BYTES];
     bool struck = true;
 
     look_at(pool, other);
+    assert_int_equal(rmm_log_set_level((rmm_log_level_t)99), RMM_ERR_INVALID_ARGUMENT);
+    snprintf(error, sizeof(error), "%s", rmm_last_error_message());
     for (uint64_t nth = 1; struck; nth++) {
         ask_report(RMM_BLOCKS_ROWS_MAX);
         rmm__host_memory_fail(nth);
         give(pool, take(pool, 1000, NULL), 1000, NULL);
         struck = rmm__host_memory_fail_struck();
         rmm__host_memory_fail(0);
+        assert_string_equal(rmm_last_error_message(), error); /* the program's own */
         assert_true(report_is_done());
         assert_int_equal(open_report(&file), 0); /* this one, or the last one */
         made += file.header.number == atomic_load(&control_page()->report_number);
