@@ -64,6 +64,21 @@ static bool has_same_frames(const rmm_diag_stack_t *a, const rmm_diag_stack_t *b
     return true;
 }
 
+/* The diagnosis itself is in it. */
+static bool has_own_frames(const diag_file_t *file, const rmm_diag_stack_t *stack)
+{
+    const rmm_diag_module_t *modules =
+        (void *)((char *)file->header + file->header->modules_offset);
+
+    for (uint32_t i = 0; i < stack->frame_count; i++) {
+        if (stack->modules[i] != RMM_DIAG_NO_MODULE &&
+            strstr(modules[stack->modules[i]].path, "librmm-inject.so") != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void use_late(child_t *self, void *argument)
 {
     rmm_resource_t *pool = make_pool();
@@ -82,6 +97,8 @@ static void use_late(child_t *self, void *argument)
     frees = (void *)((char *)file.header + file.header->frees_offset);
     CHECK(calls->frame_count > 2 && origins->frame_count > 2 && frees->frame_count > 2);
     CHECK(!has_same_frames(calls, origins) && !has_same_frames(origins, frees));
+    CHECK(!has_own_frames(&file, calls) && !has_own_frames(&file, origins));
+    CHECK(!has_own_frames(&file, frees));
     diag_file_close(&file);
 }
 
