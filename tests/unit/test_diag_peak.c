@@ -146,6 +146,26 @@ GROUPS_CASE(blocks_without_a_part_are_counted_apart)
     diag_close(&diag);
 }
 
+GROUPS_CASE(blocks_of_groups_too_many_are_summed_up)
+{
+    rmm_diag_group_t group = {.bytes = 700, .count = 3, .largest = 300, .byte_ms = 5};
+
+    for (uint32_t i = 0; i < RMM_DIAG_GROUPS_MAX + 2; i++) {
+        group.resource_id = i;
+        rmm_diag_groups_add(groups, &group);
+    }
+    assert_int_equal(groups->count, RMM_DIAG_GROUPS_MAX);
+    assert_int_equal(groups->rest_bytes, 2 * 700);
+    assert_int_equal(groups->rest_count, 2 * 3);
+    group.resource_id = 0; /* a known one has room for more */
+    rmm_diag_groups_add(groups, &group);
+    assert_int_equal(groups->entries[0].bytes, 2 * 700);
+    assert_int_equal(groups->entries[0].count, 2 * 3);
+    assert_int_equal(groups->entries[0].largest, 300);
+    assert_int_equal(groups->entries[0].byte_ms, 2 * 5);
+    assert_int_equal(groups->rest_count, 2 * 3);
+}
+
 /* --- allocation sites ------------------------------------------------------------------- */
 
 static rmm_diag_stack_info_t stack_of(const diag_fixture_t *diag, uint32_t site)
