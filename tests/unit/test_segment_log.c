@@ -181,8 +181,14 @@ TEST_CASE_WITH(an_older_segment_has_no_log, make_sample, NULL)
     rmm_segment_close(&segment);
 }
 
+/* As they are written: 1 is trace, 7 is off. */
 TEST_CASE_WITH(a_reader_finds_the_log_level, make_sample, NULL)
 {
+    static const struct {
+        uint32_t level, floor;
+        bool is_good;
+    } words[] = {{1, 1, true},  {7, 7, true},  {0, 3, false},
+                 {8, 3, false}, {3, 0, false}, {3, 8, false}};
     char reason[RMM_SEGMENT_REASON_BYTES];
     rmm_segment_t segment;
     uint32_t level, least;
@@ -193,10 +199,14 @@ TEST_CASE_WITH(a_reader_finds_the_log_level, make_sample, NULL)
     assert_true(rmm_segment_log_level(&segment, &level, &least));
     assert_int_equal(level, 2);
     assert_int_equal(least, 1);
-    atomic_init(&sample.log.level, 9);
-    assert_true(
-        pwrite(segment.fd, &sample, sizeof(sample), 0) == (ssize_t)sizeof(sample));
-    assert_false(rmm_segment_log_level(&segment, &level, &least));
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        atomic_init(&sample.log.level, words[i].level);
+        sample.log.floor = words[i].floor;
+        assert_int_equal(
+            pwrite(segment.fd, &sample, sizeof(sample), 0), sizeof(sample));
+        assert_int_equal(
+            rmm_segment_log_level(&segment, &level, &least), words[i].is_good);
+    }
     rmm_segment_close(&segment);
 }
 
