@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The core by itself: statuses and the last error, options of other versions, the map of
- * pointers against a plain list, host memory.
+ * pointers against a plain list, host memory, the build id of a module.
  */
 #include "harness/harness.h"
 
@@ -15,6 +15,7 @@
 
 #include "core/error.h"
 #include "core/host_memory.h"
+#include "core/loaded_module.h"
 #include "core/options.h"
 #include "core/pointer_map.h"
 
@@ -276,4 +277,47 @@ TEST_CASE(prints_its_version)
         text, sizeof(text), "%d.%d.%d", RMM_C_VERSION_MAJOR, RMM_C_VERSION_MINOR,
         RMM_C_VERSION_PATCH);
     assert_string_equal(rmm_version_string(), text);
+}
+
+/* --- the build id of a module --------------------------------------------------------- */
+
+typedef struct note {
+    ElfW(Nhdr) head;
+    char owner[4];
+    unsigned char text[8];
+} note_t;
+
+#define NOTE(type, name, ...)                                                          \
+    {                                                                                  \
+        {4, 8, type}, name,                                                            \
+        {                                                                              \
+            __VA_ARGS__                                                                \
+        }                                                                              \
+    }
+
+/* The bytes of the build id that these notes have; 0: none. */
+static size_t find_id(const note_t *notes, size_t bytes, unsigned char *id, size_t room)
+{
+    const ElfW(Phdr) part = {.p_type = PT_NOTE, .p_memsz = bytes, .p_align = 4};
+    const struct dl_phdr_info info = {
+        .dlpi_addr = (ElfW(Addr))(uintptr_t)notes, .dlpi_phdr = &part, .dlpi_phnum = 1};
+
+    return rmm__module_build_id(&info, id, room);
+}
+
+TEST_CASE(finds_the_build_id_among_other_notes)
+{
+    static const note_t notes[] = {
+        NOTE(NT_GNU_BUILD_ID, "Xen", 9, 9, 9, 9, 9, 9, 9, 9), /* of another owner */
+        NOTE(NT_GNU_ABI_TAG, "GNU", 8, 8, 8, 8, 8, 8, 8, 8),
+        NOTE(NT_GNU_BUILD_ID, "GNU", 1, 2, 3, 4, 5, 6, 7, 8)};
+    unsigned char id[16] = {0};
+
+    assert_int_equal(find_id(notes, sizeof(notes), id, sizeof(id)), 8);
+    assert_memory_equal(id, notes[2].text, 8);
+    memset(id, 0, sizeof(id));
+    assert_int_equal(find_id(notes, sizeof(notes), id, 3), 3); /* no more than fits */
+    assert_memory_equal(id, "\1\2\3\0", 4);
+    assert_int_equal(find_id(notes, 2 * sizeof(notes[0]), id, sizeof(id)), 0);
+    assert_int_equal(find_id(notes, sizeof(notes) - 1, id, sizeof(id)), 0); /* cut */
 }
