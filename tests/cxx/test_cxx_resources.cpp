@@ -226,6 +226,21 @@ CASE(a_tracking_adaptor_lists_live_blocks)
     CHECK(tracking.outstanding().empty() && tracking.report_text().empty());
 }
 
+/* So few frames that all of them are the library's own, which it leaves out otherwise. */
+CASE(a_stack_that_ends_in_the_library_is_shown)
+{
+    rmmc::tracking_options options;
+    options.capture_stacks = true;
+    options.max_frames = 1;
+    rmmc::tracking_adaptor tracking(rmmc::cuda_resource(), options);
+    void *block = tracking.allocate({}, 1234);
+    const std::string text = tracking.report_text();
+
+    CHECK(text.find("#0 in ") != std::string::npos);
+    CHECK(text.find("#1 in ") == std::string::npos);
+    tracking.deallocate({}, block, 1234);
+}
+
 CASE(statistics_count_in_scopes_that_end_by_themselves)
 {
     rmmc::statistics_adaptor statistics{rmmc::cuda_resource()};
