@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include "harness/runtime.h"
+#include "harness/tmpfs.h"
+#include "segment/runtime_dir.h"
 #include "top/segments.h"
 
 static bool is_read(const char *path, bool is_given)
@@ -72,4 +74,77 @@ TEST_CASE(more_programs_than_the_limit_are_left_out)
     segments_fini(&segments);
     unlink(name);
     runtime_close(&runtime);
+}
+
+/* --- which there are ---------------------------------------------------------------------- */
+
+static segments_t segments;
+static char message[200];
+
+TEST_CASE(a_directory_whose_name_is_too_long_is_refused)
+{
+    runtime_t runtime;
+    char name[sizeof(segments.paths[0]) + 1];
+
+    runtime_open(&runtime);
+    memset(name, 'x', sizeof(name));
+    memcpy(name, runtime.path, strlen(runtime.path));
+    name[strlen(runtime.path)] = '/';
+    for (size_t length = sizeof(name) - 1; length >= sizeof(name) - 2; length--) {
+        name[length] = '\0';
+        assert_int_equal(mkdir(name, 0700), 0);
+        setenv("RMM_RUNTIME_DIR", name, 1);
+        bool fits = length < sizeof(segments.paths[0]);
+        assert_int_equal(segments_init(&segments, message, sizeof(message)), fits);
+        assert_string_equal(
+            fits ? segments.paths[0] : message,
+            fits ? name : "RMM_RUNTIME_DIR is too long");
+        segments_fini(&segments);
+    }
+    runtime_close(&runtime);
+}
+
+/* In a child that sees a /run and a /dev/shm of its own. */
+static void directories_of_the_system(child_t *self, void *argument)
+{
+    mount_tmpfs("/run", 0, "mode=755");
+    CHECK(mkdir(RMM_SYSTEM_RUNTIME_DIR, 0755) == 0);
+    CHECK(segments_init(&segments, message, sizeof(message)));
+    CHECK(segments.path_count == 1);
+    CHECK(strcmp(segments.paths[0], RMM_SYSTEM_RUNTIME_DIR) == 0);
+}
+
+static void directories_on_a_read_only_disk(child_t *self, void *argument)
+{
+    char path[64];
+
+    mount_tmpfs("/run", 0, "mode=755");
+    CHECK(mount("none", "/dev/shm", "tmpfs", 0, "mode=1777") == 0);
+    snprintf(path, sizeof(path), "/dev/shm/rmm-%u", (unsigned)geteuid());
+    CHECK(mkdir(path, 0700) == 0);
+    CHECK(mount("none", "/dev/shm", NULL, MS_REMOUNT | MS_RDONLY, NULL) == 0);
+    CHECK(segments_init(&segments, message, sizeof(message)));
+    CHECK(segments.path_count == 2);
+    CHECK(strcmp(segments.paths[1], path) == 0);
+}
+
+static void forget_directories(void)
+{
+    unsetenv("RMM_RUNTIME_DIR");
+    unsetenv("XDG_RUNTIME_DIR");
+}
+
+/* Else its files are counted twice. */
+TEST_CASE(the_systems_directory_is_listed_once)
+{
+    tmpfs_or_skip();
+    forget_directories();
+    child_run(directories_of_the_system, NULL);
+}
+
+TEST_CASE(a_directory_that_cannot_be_written_is_read)
+{
+    tmpfs_or_skip();
+    forget_directories();
+    child_run(directories_on_a_read_only_disk, NULL);
 }
