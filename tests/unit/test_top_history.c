@@ -78,6 +78,17 @@ TEST_CASE_WITH(rates_are_known_between_two_samples, begin, finish)
     assert_int_equal(history_rates(&history, 8, 1, rates, 8), 0);
 }
 
+TEST_CASE_WITH(rates_are_rounded, begin, finish)
+{
+    uint64_t rates[3];
+    add_sample(0, 1, 0);
+    add_sample(3, 1, 5); /* 1.67 a second */
+    add_sample(6, 1, 9); /* 1.33 */
+    assert_int_equal(history_rates(&history, 7, 1, rates, 3), 3);
+    assert_int_equal(rates[1], 2);
+    assert_int_equal(rates[2], 1);
+}
+
 TEST_CASE_WITH(the_newest_values_stay, begin, finish)
 {
     uint64_t values[HISTORY_SAMPLES + 5];

@@ -217,6 +217,42 @@ TEST(many_gpus_leave_room)
     assert_shown("small");
 }
 
+TEST(a_page_larger_than_the_bounds_is_cut)
+{
+    ui.width = VIEW_WIDTH_MAX + 1;
+    ui.height = VIEW_HEIGHT_MAX + 1;
+    draw();
+    assert_int_equal(view.canvas.width, VIEW_WIDTH_MAX);
+    assert_int_equal(view.canvas.height, VIEW_HEIGHT_MAX);
+}
+
+/* A line of the devices has 51 columns before the bar, and 2 between. */
+TEST(devices_and_their_bars_are_left_out_where_there_is_no_room)
+{
+    ui.height = 9;
+    for (ui.width = 64; ui.width <= 65; ui.width++) {
+        draw();
+        assert_true(find("DEVICE     USED") > 0);
+        assert_int_equal(strchr(line(find("gpu0 ")), '[') != NULL, ui.width == 65);
+    }
+    ui.height = 8;
+    draw();
+    assert_int_equal(find("DEVICE     USED"), -1);
+}
+
+TEST(devices_that_just_fit_are_all_shown)
+{
+    top_node_begin(&node, 7); /* and the host: a third of 24 lines */
+    draw();
+    assert_shown("gpu6");
+    assert_shown("host");
+    assert_int_equal(find(" more"), -1);
+    ui.height = 23;
+    draw();
+    assert_shown("2 more");
+    assert_int_equal(find("host"), -1);
+}
+
 TEST(foreign_text_is_one_column_a_character)
 {
     (void)top_node_program(
@@ -314,6 +350,41 @@ TEST(sorts_by_each_column)
         press('s');
     }
     assert_int_equal(ui.sort, UI_SORT_CURRENT);
+}
+
+TEST(a_rate_that_is_not_known_comes_last)
+{
+    (void)top_node_program(&node, 2, "idle", 1, 10);
+    assert_true(history_add(&history, &node));
+    top_node_begin(&node, 1);
+    node.time_ns = 1000000000u;
+    (void)top_node_program(&node, 1, "new", 1, 10);
+    (void)top_node_program(&node, 2, "idle", 1, 10);
+    (void)top_node_program(&node, 3, "newer", 1, 10);
+    assert_true(history_add(&history, &node));
+    ui.sort = UI_SORT_RATE;
+    draw();
+    int y = find("idle");
+    assert_true(y > 0);
+    assert_int_equal(find("new"), y + 1);
+    assert_int_equal(find("newer"), y + 2);
+}
+
+TEST(equal_rows_of_a_program_are_in_the_order_of_the_devices)
+{
+    top_node_begin(&node, 3);
+    (void)top_node_program(&node, 1, "everywhere", 3, 50);
+    for (uint32_t device = 2; device > 0; device--) {
+        node_use_t *use = node_add_use(&node);
+        assert_non_null(use);
+        *use = node.uses[0];
+        use->device = device;
+    }
+    draw();
+    int y = find("someone   gpu0");
+    assert_true(y > 0);
+    assert_int_equal(find("someone   gpu1"), y + 1);
+    assert_int_equal(find("someone   gpu2"), y + 2);
 }
 
 TEST(the_filter_is_typed_and_cleared)
