@@ -144,6 +144,13 @@ class Printed(Programs):
         self.assertTrue(ascii_lines.isascii())
         self.assertIn("[#=", ascii_lines)
 
+    def test_a_page_is_as_wide_as_columns_says(self):
+        self.start(name="n" * 200)
+        self.assertIn("n" * 200, self.call("--once", COLUMNS="1000").stdout)
+        for columns in ("1001", "0", "-1", "wide", ""):
+            lines = self.call("--once", COLUMNS=columns).stdout.splitlines()
+            self.assertEqual(max(map(len, lines)), 100, columns)
+
     def test_without_programs_it_says_so(self):
         result = self.call("--once")
         self.assertEqual(result.returncode, 0)
@@ -181,12 +188,16 @@ class Printed(Programs):
 
     def test_wrong_usage_is_one_line(self):
         for arguments in (["--other"], ["a"], ["--once", "--json"], ["--interval", "0"],
-                          ["--interval", "nan"], ["--sort", "none"], ["--filter", "x" * 64], [],
+                          ["--interval", "nan"], ["--sort", "none"], [],
                           ["--html"], ["--html", ""], ["--html", "a", "--json"],
                           ["--record", "a", "--once"], ["--record", "a", "--replay", "b"]):
             result = self.call(*arguments)
             self.assertEqual(result.returncode, 2, arguments)
             self.assertRegex(result.stderr, r"\Armm-top: [^\n]+\n\Z")
+        for arguments in (["--filter", "x" * 64], ["--interval", "0.09"], ["--interval", "3601"]):
+            self.assertEqual(self.call("--once", *arguments).returncode, 2, arguments)
+        for arguments in (["--filter", "x" * 63], ["--interval", "0.1"], ["--interval", "3600"]):
+            self.assertEqual(self.call("--once", *arguments).returncode, 0, arguments)
         self.assertIn("use --once", self.call().stderr)
         self.assertIn('unexpected argument "a"; see --help', self.call("a").stderr)
         self.assertIn("--sort COLUMN", self.call("a", "--help").stdout)
@@ -200,6 +211,10 @@ class Printed(Programs):
                                 input="", capture_output=True, text=True, check=False)
         self.assertEqual((result.returncode, result.stderr), (
             1, "rmm-top: /dev/stdin: a pipe cannot be replayed: it is read twice\n"))
+        nowhere = os.path.join(self.folder, "none", "page.html")
+        result = self.call("--html", nowhere)
+        self.assertEqual((result.returncode, result.stderr), (
+            1, f"rmm-top: cannot write {nowhere}: No such file or directory\n"))
         with open("/dev/full", "w", encoding="utf-8") as full:
             result = subprocess.run([TOP, "--once"], env=self.environment, stdout=full,
                                     stderr=subprocess.PIPE, text=True, check=False)
@@ -292,6 +307,32 @@ class Page(Programs):
             return len([tag for tag, attributes in elements.found
                         if tag == "rect" and attributes.get("fill") == "#d1495b"]) > 10
         self.wait_for(blocks_are_drawn)
+
+    def test_an_earlier_page_stays_where_a_tree_cannot_be_read_again(self):
+        """It is read when it is opened, and for the page: then its file is empty."""
+        tree = os.path.join(self.folder, "tree")
+        os.mkdir(tree)
+        with open(os.path.join(tree, "version"), "w", encoding="ascii") as file:
+            file.write("1\n")
+        pipe = os.path.join(tree, "json")
+        os.mkfifo(pipe)
+        with open(self.path, "w", encoding="ascii") as file:
+            file.write("earlier")
+        top = subprocess.Popen([TOP, "--html", self.path, "--mount", tree], env=self.environment,
+                               stderr=subprocess.PIPE, text=True)
+        self.addCleanup(top.kill)
+        with open(pipe, "w", encoding="ascii") as file:
+            file.write('{"schema_version": 1, "devices": [{"device": "host"}], "processes": []}')
+        while top.poll() is None:
+            try:
+                os.close(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))
+            except OSError:  # nobody reads now
+                pass
+            time.sleep(0.01)
+        self.assertEqual((top.returncode, top.communicate()[1]), (1, "rmm-top: json is damaged\n"))
+        with open(self.path, encoding="ascii") as file:
+            self.assertEqual(file.read(), "earlier")
+        self.assertEqual(sorted(os.listdir(self.folder)), ["node.html", "run", "tree"])
 
     def test_texts_of_programs_stay_texts(self):
         evil = "<script>document.title='x'</script>\"'&amp;<img src=x onerror=alert(1)>\u202e"
@@ -558,6 +599,15 @@ class Live(Programs):
         self.assertEqual(len(found), 1)
         return os.path.join(self.runtime, found[0])
 
+    def test_a_program_whose_segment_is_removed_is_not_listed(self):
+        program = self.start()
+        self.open()
+        self.wait_text(f"{program.pid} ")
+        os.remove(self.segment())
+        self.wait_text("no program uses the library now")
+        self.assertIsNone(program.poll())
+        self.quit()
+
     def test_a_program_in_detail(self):
         self.environment["RMM_LOG_LEVEL"] = "debug"
         program = self.start_busy()
@@ -664,6 +714,22 @@ class Live(Programs):
         program.wait()
         self.keys("p")
         self.wait_text("is not reset: the program has ended")
+
+    def test_a_trim_that_was_withdrawn_does_not_happen_later(self):
+        """With a limit a program looks at requests at each allocation."""
+        program = self.start_small()
+        os.kill(program.pid, signal.SIGSTOP)
+        self.open()
+        self.wait_text("1 program")
+        self.keys("Enter", "L", "2GiB", "Enter")
+        self.wait_text("limit of the program on gpu0: 2.0G")
+        self.keys("Down", "t", "y")
+        self.wait_text("2.pool is not trimmed: the program did not allocate within 0.1 s")
+        count = self.pool()["total_count"]
+        os.kill(program.pid, signal.SIGCONT)
+        self.wait_for(lambda: self.pool()["total_count"] > count + 10)
+        self.assertGreaterEqual(self.pool()["reserved_bytes"], 1 << 30)
+        self.quit()
 
     @unittest.skipIf(os.getuid() != 0, "only root can become another user")
     def test_the_programs_of_others_cannot_be_controlled(self):
