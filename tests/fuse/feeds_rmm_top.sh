@@ -109,6 +109,26 @@ gpu a 1
 tell a alloc 1 700
 wait_shown "^gpu1 +700B"
 tell a free 1 700
+
+# A program that has another number for gpu0: the request is for its location of that GPU.
+start_program c
+tell c location 1 GPU-00000000 0000:00:00.0 1000000 "Test GPU 0"
+tell c resource 1 cuda device 1 0
+tell c alloc 1 900
+tell c free 1 800
+wait_shown "${program_pid[c]} .* gpu0 +100B"
+screen send-keys Down Enter
+wait_shown "pid ${program_pid[c]} "
+screen send-keys P
+wait_shown "peak of the program on gpu0: reset"
+tell c alloc 1 1
+"$RMM_TOP" --json >"$work/by_segments"
+python3 -c 'import json, sys
+peaks = {each["pid"]: [use["peak_bytes"] for use in each["devices"] if use["device"] == "gpu0"]
+         for each in json.load(sys.stdin)["processes"]}
+assert peaks[int(sys.argv[1])] == [5000] and peaks[int(sys.argv[2])] == [101], peaks
+' "${program_pid[a]}" "${program_pid[c]}" <"$work/by_segments" || fail "not the peak of that program"
+end_program c
 screen send-keys q # not by a signal: LeakSanitizer can hang, and use a processor, if one comes at its end
 wait_shown "ended with 0"
 screen kill-server
