@@ -115,7 +115,7 @@ one_thread+='|container_multidevice|device_array|device_buffer|device_scalar|rmm
 one_thread+='|faults.*|annotated_faults.*|reentry\..*|annotated_reentry.*|fork|replay_program|measures_and_draws|timeline'
 one_thread+='|barrier|resource_spec|diag_model|callback_resource|cuda_resource|custom_resource'
 one_thread+='|getters|host_resource|failure_callback_adaptor|log_file|nvtx|prefetch_adaptor|prefetch_adaptor_without|location_users|publish_failing|segment_shrink|run_program'
-one_thread+='|run_report|run_signals|top|sim_catches|sim_env|sim_fault|sim_inject|sim_managed|sim_mem.*|sim_observe|sim_order|sim_vi.*)$'
+one_thread+='|run_files|run_report|run_signals|top|sim_catches|sim_env|sim_fault|sim_inject|sim_managed|sim_mem.*|sim_observe|sim_order|sim_vi.*)$'
 one_thread+='|^fuse\.the_demo_shows_what_it_must$|^hip\.(open\..*|hip_abi|contract\..*|device\..*|faults\..*)$'
 same_over_hip='^hip\.sim\.' # programs that sim runs, too
 # Its threads meet as in fuse.delays_nobody_by_long_texts, and it takes minutes: it is about memory.

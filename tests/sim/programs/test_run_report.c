@@ -3,10 +3,8 @@
  * rmm-run where a report is wanted: what it says of a program with an error and of one without,
  * and that the program runs and ends as it would by itself.
  */
-#include "harness/in_child.h"
 #include "harness/program.h"
 #include "harness/runtime.h"
-#include "harness/tmpfs.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -648,39 +646,6 @@ CASE(says_what_it_cannot_write_before_the_program_runs)
     run("--report /dev/full -- " PROGRAM);
     program_assert_status(&program, 125);
     assert_non_null(strstr(program.err, "--report: cannot write /dev/full: "));
-}
-
-/* On a disk with room for a part of it. */
-static void run_on_full_disk(const char *folder)
-{
-    char options[512], path[256];
-
-    mount_tmpfs(folder, 0, "size=4k");
-    snprintf(path, sizeof(path), "%s/report", folder);
-    snprintf(
-        options, sizeof(options), "--summary --report %s -- " PROGRAM " overrun", path);
-    run(options);
-    CHECK(program.status == 125);
-    CHECK(strstr(program.err, "No space left on device") != NULL);
-    CHECK(strstr(program.err, "out_of_bounds") != NULL); /* the summary */
-    CHECK(access(path, F_OK) != 0);
-}
-
-CASE(a_report_that_does_not_fit_is_left_out)
-{
-    char folder[sizeof(runtime.path) + 8];
-    pid_t child;
-
-    tmpfs_or_skip();
-    snprintf(folder, sizeof(folder), "%s/disk", runtime.path);
-    assert_int_equal(mkdir(folder, 0700), 0);
-    child = fork_child();
-    if (child == 0) {
-        run_on_full_disk(folder);
-        _exit(0);
-    }
-    assert_int_equal(exit_status_of(child), 0);
-    assert_int_equal(rmdir(folder), 0);
 }
 
 CASE(reports_a_program_that_cannot_be_executed)
