@@ -8,7 +8,8 @@
  * With the argument "overrun" it also fills one byte more than a block has, three times; a second
  * argument is its exit status, "kill", or "become": it executes itself without arguments. With
  * "guard" a kernel writes one byte past the end. With "many N" it holds N blocks
- * more. With "unordered" it uses and frees a block beside its use on another stream, instead;
+ * more; with "users N" it holds N blocks of 1024 bytes, each used by a kernel of its own. With
+ * "unordered" it uses and frees a block beside its use on another stream, instead;
  * with "ordered" it lets the streams wait. With "unordered_cxx" the kernel has a name of C++. With
  * "under_graph" it frees a block that a captured graph uses, before it destroys the graph.
  */
@@ -187,13 +188,20 @@ static int break_guard(void *block)
     return 0;
 }
 
-static int hold_many(rmm_resource_t *pool, int count)
+static int hold_many(rmm_resource_t *pool, int count, bool are_used)
 {
+    const size_t bytes = are_used ? 1024 : 1;
     void *block = NULL;
 
     for (int i = 0; i < count; i++) {
-        if (rmm_resource_alloc(pool, 1, 0, RMM_STREAM_DEFAULT, &block) != RMM_OK) {
+        char name[16];
+
+        if (rmm_resource_alloc(pool, bytes, 0, RMM_STREAM_DEFAULT, &block) != RMM_OK) {
             return 1;
+        }
+        if (are_used) {
+            (void)snprintf(name, sizeof(name), "user%d", i);
+            use_on(name, block, RMM_STREAM_DEFAULT);
         }
     }
     return 0;
@@ -254,8 +262,8 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "guard") == 0) {
         return break_guard(input);
     }
-    if (argc > 2 && strcmp(argv[1], "many") == 0) {
-        return hold_many(pool, atoi(argv[2]));
+    if (argc > 2 && (strcmp(argv[1], "many") == 0 || strcmp(argv[1], "users") == 0)) {
+        return hold_many(pool, atoi(argv[2]), argv[1][0] == 'u');
     }
     if (argc > 1 && strcmp(argv[1], "steps") == 0) {
         take_steps(input);

@@ -13,12 +13,14 @@ static runtime_t runtime;
 static program_t program;
 static char report_path[sizeof(runtime.path) + 8];
 static char suppressions_path[sizeof(runtime.path) + 8];
+static char starter_path[sizeof(runtime.path) + 8];
 
 static int set_up(void **state)
 {
     runtime_open(&runtime);
     snprintf(report_path, sizeof(report_path), "%s.json", runtime.path);
     snprintf(suppressions_path, sizeof(suppressions_path), "%s.supp", runtime.path);
+    snprintf(starter_path, sizeof(starter_path), "%s.sh", runtime.path);
     return 0;
 }
 
@@ -26,6 +28,7 @@ static int tear_down(void **state)
 {
     (void)unlink(report_path);
     (void)unlink(suppressions_path);
+    (void)unlink(starter_path);
     runtime_close(&runtime);
     return 0;
 }
@@ -307,6 +310,28 @@ CASE(names_the_process_that_the_program_started)
     assert_true(atoi(found) > 1 && atoi(found) != program.pid);
 }
 
+/* The segment of a process that the program started cannot be another user's. */
+CASE(names_no_process_of_another_user)
+{
+    char text[256];
+    FILE *file = NULL;
+
+    if (geteuid() != 0) {
+        print_message("only root can give a file away\n");
+        skip();
+    }
+    file = fopen(starter_path, "w");
+    assert_non_null(file);
+    fputs("#!/bin/sh\n" PROGRAM "\nchown 65534 \"$RMM_RUNTIME_DIR\"/*\n", file);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(chmod(starter_path, 0700), 0);
+    snprintf(text, sizeof(text), "--summary -- %s", starter_path);
+    run(text);
+    program_assert_status(&program, 0);
+    assert_non_null(
+        strstr(program.err, "the program left no segment: it allocated no GPU memory"));
+}
+
 /* CUDA would have started it. */
 CASE(says_that_the_diagnosis_was_not_started)
 {
@@ -362,6 +387,28 @@ CASE(tells_what_was_not_seen)
     assert_non_null(strstr(program.err, " blocks were not followed: "));
     assert_int_equal(dropped_of(blocks - dropped + 1), 1);
     assert_non_null(strstr(program.err, " 1 block was not followed: "));
+}
+
+/* Blocks and verdicts of so many kinds are counted, but not all are listed. */
+CASE(lists_the_largest_parts_of_a_peak_and_the_worst_verdicts)
+{
+    json_t *report = NULL;
+    const json_t *peak = NULL, *parts = NULL;
+
+    run_reported("--summary", PROGRAM " users 300");
+    program_assert_status(&program, 0);
+    report = read_report();
+    peak = json_array_get(json_object_get(report, "peaks"), 0);
+    parts = json_object_get(peak, "parts");
+    assert_int_equal(number_in(peak, "size_bytes"), 71001 + 300 * 1024);
+    assert_int_equal(json_array_size(parts), 64);
+    assert_int_equal(number_in(json_array_get(parts, 0), "size_bytes"), 70000);
+    assert_int_equal(number_in(json_array_get(parts, 63), "size_bytes"), 1024);
+    assert_int_equal(number_in(peak, "other_bytes"), 1001 + 237 * 1024);
+    /* all leaked, and three of them never used */
+    assert_int_equal(json_array_size(json_object_get(report, "verdicts")), 256);
+    assert_int_equal(number_in(report, "verdicts_dropped"), 303 + 3 - 256);
+    json_decref(report);
 }
 
 /* --- names ------------------------------------------------------------------------------ */
