@@ -6,6 +6,7 @@
 #include "harness/runtime.h"
 
 #include <pty.h>
+#include <sys/resource.h>
 
 static runtime_t runtime;
 static program_t program;
@@ -132,4 +133,40 @@ CASE(keeps_the_status_where_ends_of_children_are_ignored)
     signal(SIGCHLD, SIG_DFL);
     program_finish(&program);
     program_assert_status(&program, 86);
+}
+
+/* Where a file is what gets a core: a pipe gets one whatever the limit is. */
+static bool cores_are_files(void)
+{
+    FILE *file = fopen("/proc/sys/kernel/core_pattern", "r");
+    int first = file != NULL ? fgetc(file) : '|';
+
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+    return first != '|';
+}
+
+/* In a folder for the core of the program. */
+CASE(leaves_no_core_of_its_own)
+{
+    struct rlimit most;
+    int status = -1;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+        CHECK(getrlimit(RLIMIT_CORE, &most) == 0);
+        most.rlim_cur = most.rlim_max;
+        CHECK(setrlimit(RLIMIT_CORE, &most) == 0);
+        CHECK(chdir(runtime.path) == 0);
+        CHECK(dup2(null, STDERR_FILENO) >= 0);
+        execl(RUN, RUN, "--summary", "--", "/bin/sh", "-c", "kill -QUIT $$", NULL);
+        _exit(99);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFSIGNALED(status));
+    assert_int_equal(WTERMSIG(status), SIGQUIT);
+    assert_false(cores_are_files() && WCOREDUMP(status));
 }
