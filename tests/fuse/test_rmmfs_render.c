@@ -8,6 +8,7 @@
 #include <inttypes.h>
 
 #include "dirs.h"
+#include "extra_stats.h"
 #include "extras.h"
 #include "harness/runtime.h"
 #include "render_any.h"
@@ -668,6 +669,27 @@ TEST_CASE(a_text_is_charged_for_what_it_has)
     end_texts(texts);
 }
 
+TEST_CASE(a_text_that_gets_no_memory_is_not_charged_for_it)
+{
+    texts_t *texts = open_texts();
+    budget_t *budget = &texts->fixture.model.budget;
+    const uint64_t most = budget_limit(budget, 4711, BUDGET_TEXT_BYTES);
+    runtime_t runtime;
+    text_t text;
+    runtime_open(&runtime);
+    fill_group(&budget->memory, &runtime, 1000);
+    text_init(&text);
+    text_charge(&text, budget, 4711);
+    assert_true(text_take_scratch(&text, 1000));
+    assert_false(text_take_scratch(&text, 1));
+    assert_int_equal(text_error(&text), -ENOMEM);
+    assert_true(budget_take(budget, 4711, BUDGET_TEXT_BYTES, most - 1000));
+    assert_false(budget_take(budget, 4711, BUDGET_TEXT_BYTES, 1));
+    text_fini(&text);
+    end_texts(texts);
+    runtime_close(&runtime);
+}
+
 TEST_CASE(events_are_counted_by_their_kind)
 {
     texts_t *texts = open_texts();
@@ -695,6 +717,52 @@ TEST_CASE(a_statistic_of_another_kind_is_not_mixed_in)
     }
     assert_int_equal(extras.count, DEVICE_EXTRAS_MAX);
     assert_string_equal(extras.items[extras.count - 1].name, "n31");
+}
+
+/* A process of a user with so many statistics of its own. */
+static const member_t *add_newer(fixture_t *fixture, uid_t uid, unsigned count)
+{
+    char name[16];
+    const uint32_t known = fixture->layout.header.schema_count;
+    for (unsigned i = 0; i < count; i++) {
+        snprintf(name, sizeof(name), "of_%u_%u", (unsigned)uid, i);
+        add_statistic(
+            fixture, RMM_SCHEMA_LOCATION, name, RMM_KIND_GAUGE,
+            offsetof(rmm_segment_location_t, figures));
+    }
+    const member_t *member = fixture_process(fixture, (pid_t)uid);
+    member->process->uid = uid;
+    fixture->layout.header.schema_count = known;
+    return member;
+}
+
+static bool metrics_have(const char *metrics, unsigned uid, unsigned number)
+{
+    char start[64];
+    snprintf(start, sizeof(start), "\nrmm_device_of_%u_%u{", uid, number);
+    return strstr(metrics, start) != NULL;
+}
+
+TEST_CASE(metrics_have_a_bounded_number_of_statistics_of_newer_programs)
+{
+    enum { USERS = EXTRA_STATS_MAX / EXTRA_STATS_OF_USER };
+    const member_t *members[USERS + 1];
+    texts_t *texts = open_texts();
+    for (unsigned i = 0; i <= USERS; i++) {
+        unsigned count = i < USERS ? EXTRA_STATS_OF_USER : 1;
+        members[i] = add_newer(&texts->fixture, 1000 + i, count);
+    }
+    render_path(texts, "metrics");
+    char *whole = strndup(part_of(texts, 0, texts->text.length), texts->text.length);
+    for (unsigned i = 0; i < EXTRA_STATS_MAX; i++) {
+        unsigned user = i / EXTRA_STATS_OF_USER;
+        assert_true(metrics_have(whole, 1000 + user, i % EXTRA_STATS_OF_USER));
+        assert_false(members[user]->has_odd_stats);
+    }
+    assert_false(metrics_have(whole, 1000 + USERS, 0));
+    assert_true(members[USERS]->has_odd_stats);
+    free(whole);
+    end_texts(texts);
 }
 
 TEST_CASE(a_torn_record_and_an_unknown_fragmentation_say_so)
