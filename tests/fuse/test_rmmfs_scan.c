@@ -217,6 +217,40 @@ static void a_directory_whose_news_were_lost_is_listed_again(void **state)
     close_place(place);
 }
 
+static void tell_bad_name(place_t *place, uint32_t number)
+{
+    char name[64];
+    name_of(number, name);
+    int fd = openat(place->dir->fd, name, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, "no segment", 10), 10);
+    (void)close(fd);
+    place->dirs.name_told(place->dirs.told_arg, place->dir, name, false);
+    for (uint32_t i = 0; i < 10 && scan_step(&place->scan); i++) {
+    }
+}
+
+/* A user can make files without end that are no segments. One more makes room for itself. */
+static void only_the_newest_refused_names_are_remembered(void **state)
+{
+    (void)state;
+    char name[64];
+    place_t *place = open_place();
+    for (uint32_t i = 0; i < SCAN_REFUSED_MAX; i++) {
+        tell_bad_name(place, i);
+    }
+    assert_int_equal(place->model.segments_rejected, SCAN_REFUSED_MAX);
+    assert_int_equal(place->dir->entries.count, SCAN_REFUSED_MAX);
+    tell_bad_name(place, SCAN_REFUSED_MAX);
+    assert_int_equal(place->model.segments_rejected, SCAN_REFUSED_MAX + 1);
+    assert_int_equal(place->dir->entries.count, SCAN_REFUSED_MAX);
+    for (uint32_t i = 0; i <= SCAN_REFUSED_MAX; i++) {
+        name_of(i, name);
+        assert_int_equal(entries_find(&place->dir->entries, name) != NULL, i != 0);
+    }
+    close_place(place);
+}
+
 /* --- descriptors -------------------------------------------------------------------- */
 
 /* Returns the limit before. */
@@ -482,6 +516,7 @@ int main(void)
         cmocka_unit_test(a_directory_that_is_gone_is_not_listed),
         cmocka_unit_test(a_daemon_of_one_user_looks_at_no_names_of_others),
         cmocka_unit_test(a_directory_whose_news_were_lost_is_listed_again),
+        cmocka_unit_test(only_the_newest_refused_names_are_remembered),
         cmocka_unit_test(a_process_that_ends_before_it_is_watched_has_no_pid),
         cmocka_unit_test(a_process_that_ends_while_it_is_met_counts_at_once),
         cmocka_unit_test(a_survey_without_descriptors_drops_no_directory),
