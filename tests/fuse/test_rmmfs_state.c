@@ -412,6 +412,29 @@ static void the_command_line_is_understood_or_refused(void **unused)
     assert_false(parse(&options, "-x", "/mnt", "-f"));
 }
 
+/* (gid_t)-1 is no group: to chown(2) it means that the group stays. */
+static void who_sees_what_is_understood_or_refused(void **unused)
+{
+    (void)unused;
+    options_t options;
+    assert_true(parse(&options, "-ohidepid=2,gid=4294967294", "/mnt", "-f"));
+    assert_int_equal(options.hiding.level, HIDING_INVISIBLE);
+    assert_true(options.hiding.has_group);
+    assert_int_equal(options.hiding.group, UINT32_MAX - 1);
+    assert_true(parse(&options, "-ohidepid=noaccess", "/mnt", "-f"));
+    assert_int_equal(options.hiding.level, HIDING_NOACCESS);
+    assert_false(options.hiding.has_group);
+    assert_true(parse(&options, "-ohidepid=invisible,hidepid=off", "/mnt", "-f"));
+    assert_int_equal(options.hiding.level, HIDING_OFF);
+    assert_false(parse(&options, "-ogid=4294967295", "/mnt", "-f"));
+    assert_false(parse(&options, "-ogid=18446744073709551616", "/mnt", "-f"));
+    assert_false(parse(&options, "-ogid=100x", "/mnt", "-f"));
+    assert_false(parse(&options, "-ogid=-1", "/mnt", "-f"));
+    assert_false(parse(&options, "-ogid=", "/mnt", "-f"));
+    assert_false(parse(&options, "-ohidepid=3", "/mnt", "-f"));
+    assert_false(parse(&options, "-ohidepid=", "/mnt", "-f"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -425,6 +448,7 @@ int main(void)
         cmocka_unit_test(however_many_gpus_users_invent_root_and_others_have_room),
         cmocka_unit_test(what_the_driver_lists_stays_and_root_tells_the_capacity),
         cmocka_unit_test(the_command_line_is_understood_or_refused),
+        cmocka_unit_test(who_sees_what_is_understood_or_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
