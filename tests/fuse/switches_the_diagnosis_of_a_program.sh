@@ -114,6 +114,7 @@ answers_to 1001 "$diag/mode" sunshine "Invalid argument"
 logs "diag/mode: \"sunshine\" is not a mode; write off, or a comma-separated list of usage, bounds"
 answers_to 1001 "$diag/mode" "usage bounds" "Invalid argument"
 answers_to 1001 "$diag/mode" "" "Invalid argument"
+! grep -q 'diag/mode: "?"' "$log" || fail "the log takes an empty line for a word"
 answers_to 0 "proc/${program_pid[plain]}/diag/mode" usage "Operation not supported"
 logs "process ${program_pid[plain]}: diag/mode: the program is not diagnosed: start it with rmm-run"
 expect "$diag/mode" usage,bounds
