@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory from an upstream, in chunks. A chunk is returned as a whole, and only when all of it
- * is clean.
+ * Memory from an upstream, in chunks. A chunk is returned as a whole, when all of it is clean.
  *
- * Growth: by a quarter of the bytes held. A program that starts from nothing calls upstream
- * some 30 times on its way from 16 MiB to 16 GiB. A smaller share needs more memory:
- * blocks of two chunks never merge, so more chunks leave more unused ends. (Replaying a
- * training log, the pool held 1.94 times the peak with an eighth, 1.31 with a quarter.) If
- * upstream or the maximum leaves less than that, the pool grows by no more than needed: the
- * rest may be just enough for the next request.
+ * Growth: by a quarter of the bytes held. A program that starts from nothing calls upstream some
+ * 30 times on its way from 16 MiB to 16 GiB. A smaller share needs more memory: blocks of two
+ * chunks never merge, so more chunks leave more unused ends. (In a training log the pool held 1.94
+ * times the peak with an eighth, 1.31 with a quarter.) If upstream or the maximum leaves less, the
+ * pool grows only by what is needed: the rest may suffice for the next request.
  */
 #include "pool/source.h"
 
@@ -22,33 +20,34 @@
 #define GROWTH_SHARE 4
 #define RETURNS_AT_ONCE 64 /* chunks taken out in one critical section */
 
+/* What to request from upstream, which may have less than what is preferred. */
+typedef struct growth {
+    const rmm_blocks_request_t *request;
+    uint64_t
+        least; /* bytes that suffice if the chunk is aligned; CUDA's are, to 2 MiB */
+    uint64_t safe;     /* with room to align the block, wherever the chunk begins */
+    uint64_t promised; /* preferred; at most what the maximum leaves */
+    uint64_t bytes;    /* of the chunk */
+} growth_t;
+
 /* Blocks of one size come in whole chunks of them. */
-static uint64_t chunk_bytes(const engine_t *engine, uint64_t bytes)
+static growth_t growth_for(const engine_t *engine, const rmm_blocks_request_t *request)
 {
-    return engine->growth_bytes != 0 ? rmm__round_up(bytes, engine->growth_bytes)
-                                     : bytes;
-}
+    uint64_t multiple =
+        engine->growth_bytes != 0 ? engine->growth_bytes : RMM_BLOCKS_UNIT;
+    growth_t growth = {
+        .request = request,
+        .least = rmm__round_up((uint64_t)request->units * RMM_BLOCKS_UNIT, multiple),
+        .safe = rmm__round_up(rmm__engine_need(request), multiple)};
 
-/* The least chunk for this block, if it begins at the block's alignment. Large chunks of CUDA begin
- * at 2 MiB. */
-static uint64_t
-least_growth(const engine_t *engine, const rmm_blocks_request_t *request)
-{
-    return chunk_bytes(engine, (uint64_t)request->units * RMM_BLOCKS_UNIT);
-}
-
-/* The least that suffices wherever the chunk begins: it has room to align the block. */
-static uint64_t safe_growth(const engine_t *engine, const rmm_blocks_request_t *request)
-{
-    uint64_t bytes = chunk_bytes(engine, rmm__engine_need(request));
-
-    return bytes <= ENGINE_RUN_BYTES ? bytes : least_growth(engine, request);
+    growth.safe = growth.safe <= ENGINE_RUN_BYTES ? growth.safe : growth.least;
+    return growth;
 }
 
 static bool
 chunks_can_grow_locked(const engine_t *engine, const rmm_blocks_request_t *request)
 {
-    uint64_t bytes = least_growth(engine, request);
+    uint64_t bytes = growth_for(engine, request).least;
 
     return bytes <= ENGINE_RUN_BYTES && bytes <= rmm__engine_room_locked(engine);
 }
@@ -144,14 +143,14 @@ chunk_add(engine_t *engine, void *ptr, uint64_t bytes, uint64_t promised)
         return not_added(status, ptr, bytes);
     }
     atomic_fetch_add_explicit(&engine->grown_bytes, bytes, memory_order_relaxed);
+    rmm__engine_update_barrier(engine);
     return RMM_OK;
 }
 
 /* The size to request first: a share of what is held, but at least the request. */
-static uint64_t
-preferred_growth(const engine_t *engine, uint64_t need, uint64_t reserved)
+static uint64_t preferred_growth_locked(const engine_t *engine, uint64_t need)
 {
-    uint64_t preferred = reserved / GROWTH_SHARE;
+    uint64_t preferred = engine->figures.reserved_bytes / GROWTH_SHARE;
 
     if (engine->growth_bytes != 0) {
         return need;
@@ -162,50 +161,31 @@ preferred_growth(const engine_t *engine, uint64_t need, uint64_t reserved)
     return preferred < ENGINE_RUN_BYTES ? preferred : need;
 }
 
-/* What to request from upstream, which may have less than what is preferred. */
-typedef struct growth {
-    const rmm_blocks_request_t *request;
-    uint64_t least, safe; /* bytes */
-    uint64_t promised;    /* preferred; at most what the maximum leaves */
-    uint64_t bytes;       /* of the chunk */
-} growth_t;
-
+/* A chunk of the preferred size, or of the largest smaller one that upstream has. */
 static rmm_status_t obtain(engine_t *engine, growth_t *growth, void **ptr_out)
 {
-    const uint64_t smaller[] = {
-        rmm__round_up(growth->safe, GROWTH_LEAST), growth->safe, growth->least};
-    rmm_status_t status;
+    const uint64_t sizes[] = {
+        growth->promised, rmm__round_up(growth->safe, GROWTH_LEAST), growth->safe,
+        growth->least};
+    rmm_status_t status = RMM_ERR_OUT_OF_MEMORY;
 
-    growth->bytes = growth->promised;
-    status = engine->upstream->obtain(engine->owner, growth->bytes, ptr_out);
-    for (size_t i = 0;
-         i < sizeof(smaller) / sizeof(smaller[0]) && status == RMM_ERR_OUT_OF_MEMORY;
-         i++) {
-        if (smaller[i] < growth->bytes) {
-            growth->bytes = smaller[i];
+    growth->bytes = UINT64_MAX;
+    for (int i = 0; i < 4 && status == RMM_ERR_OUT_OF_MEMORY; i++) {
+        if (sizes[i] < growth->bytes) {
+            growth->bytes = sizes[i];
             status = engine->upstream->obtain(engine->owner, growth->bytes, ptr_out);
         }
     }
     return status;
 }
 
-/* Does the block fit, aligned, into a chunk at this address? */
-static bool is_aligned_enough(const growth_t *growth, const void *ptr)
+static bool has_room_to_align(const growth_t *growth, const void *ptr)
 {
-    uint64_t pad =
-        rmm__index_pad((uintptr_t)ptr / RMM_BLOCKS_UNIT, growth->request->align_units);
+    const rmm_blocks_request_t *request = growth->request;
+    uint64_t unit = (uintptr_t)ptr / RMM_BLOCKS_UNIT;
+    uint64_t units = request->units + rmm__index_pad(unit, request->align_units);
 
-    return (growth->request->units + pad) * RMM_BLOCKS_UNIT <= growth->bytes;
-}
-
-static rmm_status_t not_aligned(const growth_t *growth, const void *ptr)
-{
-    return rmm__error(
-        RMM_ERR_OUT_OF_MEMORY,
-        "upstream returned a chunk of %" PRIu64 " bytes at %p, not aligned to %" PRIu64
-        " bytes, and a chunk that is large enough to align the block is more than is "
-        "left",
-        growth->bytes, ptr, (uint64_t)growth->request->align_units * RMM_BLOCKS_UNIT);
+    return units * RMM_BLOCKS_UNIT <= growth->bytes;
 }
 
 static rmm_status_t too_large(uint64_t bytes)
@@ -218,21 +198,20 @@ static rmm_status_t too_large(uint64_t bytes)
 }
 
 /* How much to request, within the maximum. It is counted as promised, so that two threads
- * here at once do not exceed the maximum. False: there is no room. */
-static bool promise(engine_t *engine, growth_t *growth, uint64_t *room_out)
+ * here at once do not exceed the maximum. */
+static rmm_status_t promise(engine_t *engine, growth_t *growth)
 {
     uint64_t room, bytes;
 
     rmm__mutex_lock(&engine->lock);
     room = rmm__engine_room_locked(engine);
-    bytes = preferred_growth(engine, growth->safe, engine->figures.reserved_bytes);
+    bytes = preferred_growth_locked(engine, growth->safe);
     bytes = bytes < room ? bytes : room / RMM_BLOCKS_UNIT * RMM_BLOCKS_UNIT;
     bytes = growth->safe <= room ? bytes : growth->least;
     growth->promised = growth->least <= room ? bytes : 0;
     engine->promised_bytes += growth->promised;
     rmm__mutex_unlock(&engine->lock);
-    *room_out = room;
-    return growth->promised != 0;
+    return growth->promised != 0 ? RMM_OK : rmm__engine_no_room(engine, room);
 }
 
 static void take_back(engine_t *engine, uint64_t promised)
@@ -244,54 +223,43 @@ static void take_back(engine_t *engine, uint64_t promised)
 
 static rmm_status_t chunks_grow(engine_t *engine, const rmm_blocks_request_t *request)
 {
-    growth_t growth = {
-        .request = request,
-        .least = least_growth(engine, request),
-        .safe = safe_growth(engine, request)};
+    growth_t growth = growth_for(engine, request);
     rmm_status_t status;
-    uint64_t room;
     void *ptr;
 
     if (growth.least > ENGINE_RUN_BYTES) {
         return too_large(growth.least);
     }
-    if (!promise(engine, &growth, &room)) {
-        return rmm__engine_no_room(engine, room);
+    status = promise(engine, &growth);
+    if (status != RMM_OK) {
+        return status;
     }
     status = obtain(engine, &growth, &ptr);
-    if (status == RMM_OK && !is_aligned_enough(&growth, ptr)) {
-        status = not_aligned(&growth, ptr);
+    if (status == RMM_OK && !has_room_to_align(&growth, ptr)) {
         engine->upstream->give_back(engine->owner, ptr, growth.bytes);
+        status = rmm__engine_no_room(engine, growth.bytes);
     }
     if (status != RMM_OK) {
         take_back(engine, growth.promised);
         return status;
     }
-    status = chunk_add(engine, ptr, growth.bytes, growth.promised);
-    if (status == RMM_OK) {
-        rmm__engine_update_barrier(engine);
-    }
-    return status;
+    return chunk_add(engine, ptr, growth.bytes, growth.promised);
 }
 
 /* The first chunk has exactly the initial size. */
 static rmm_status_t chunks_open(engine_t *engine, const engine_plan_t *plan)
 {
-    rmm_status_t status = RMM_OK;
+    rmm_status_t status;
     void *ptr;
 
+    if (plan->initial_bytes == 0) {
+        return RMM_OK;
+    }
     if (plan->initial_bytes > ENGINE_RUN_BYTES) {
         return too_large(plan->initial_bytes);
     }
-    if (plan->initial_bytes != 0) {
-        status = engine->upstream->obtain(engine->owner, plan->initial_bytes, &ptr);
-        status =
-            status == RMM_OK ? chunk_add(engine, ptr, plan->initial_bytes, 0) : status;
-    }
-    if (status == RMM_OK && plan->initial_bytes != 0) {
-        rmm__engine_update_barrier(engine);
-    }
-    return status;
+    status = engine->upstream->obtain(engine->owner, plan->initial_bytes, &ptr);
+    return status == RMM_OK ? chunk_add(engine, ptr, plan->initial_bytes, 0) : status;
 }
 
 /* --- giving back --------------------------------------------------------------------- */
@@ -389,7 +357,7 @@ static bool chunks_gather(
     engine_t *engine, const rmm_blocks_request_t *request, engine_gather_t how,
     rmm_status_t *status)
 {
-    uint64_t bytes = least_growth(engine, request);
+    uint64_t bytes = growth_for(engine, request).least;
     bool any;
 
     /* checked twice: while a stream is alone, more seems clean than is */
