@@ -192,8 +192,7 @@ static rmm_status_t too_large(uint64_t bytes)
 {
     return rmm__error(
         RMM_ERR_OUT_OF_MEMORY,
-        "a chunk of %" PRIu64 " bytes exceeds %" PRIu64
-        ", the most that a pool can manage",
+        "a chunk of %" PRIu64 " bytes exceeds the %" PRIu64 " that a pool can manage",
         bytes, ENGINE_RUN_BYTES);
 }
 
