@@ -12,6 +12,7 @@
 static rmm_driver_t hooked; /* the simulated driver, with some calls changed */
 static void (*interlude)(void);
 static uint64_t records, waits;
+static int events;                     /* created and not destroyed */
 static rmm_driver_event_t first_event; /* of those that were counted */
 
 static int is_first_done(rmm_driver_event_t event)
@@ -23,6 +24,18 @@ static int count_record(rmm_driver_event_t event, rmm_stream_t stream)
 {
     first_event = records++ == 0 ? event : first_event;
     return sim_driver()->event_record(event, stream);
+}
+
+static int count_event(rmm_driver_event_t *event_out)
+{
+    events++;
+    return sim_driver()->event_create(event_out);
+}
+
+static int count_destroyed_event(rmm_driver_event_t event)
+{
+    events--;
+    return sim_driver()->event_destroy(event);
 }
 
 static int refuse_to_record(rmm_driver_event_t event, rmm_stream_t stream)
@@ -66,7 +79,10 @@ static company_t company_begin(uint64_t initial_bytes, uint64_t maximum_bytes)
         company.streams[i] = make_stream(RMM_STREAM_NON_BLOCKING);
     }
     records = waits = 0;
+    events = 0;
     hooked = *sim_driver();
+    hooked.event_create = count_event;
+    hooked.event_destroy = count_destroyed_event;
     hooked.event_query = is_never_done;
     hooked.event_record = count_record;
     hooked.stream_wait_event = count_wait;
@@ -85,6 +101,7 @@ static void company_end(const company_t *company)
         assert_ok(rmm_stream_destroy(company->streams[i]));
     }
     rmm_resource_release(company->pool);
+    assert_int_equal(events, 0);
     assert_int_equal(rmm_sim_violations(), 0);
 }
 
