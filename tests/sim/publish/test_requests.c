@@ -121,6 +121,53 @@ CASE(no_pool_begins_with_more_than_the_limit)
     rmm_resource_release(cuda);
 }
 
+/* --- a pool of the driver's ------------------------------------------------------------ */
+
+/* Two segments of 32 MiB, each with a block in it: together they have room for another, but the
+ * driver takes a third segment for it. */
+static void grow_beyond_the_limit(const char *plan_or_NULL)
+{
+    const size_t bytes = 20 * MIB;
+    rmm_resource_t *mr;
+    void *blocks[2];
+    void *ptr = NULL;
+    uint64_t limit;
+
+    assert_ok(create_async(&mr));
+    for (size_t i = 0; i < 2; i++) {
+        blocks[i] = take(mr, bytes, NULL);
+    }
+    limit = stats_of(mr).reserved_bytes;
+    assert_true(limit >= 3 * bytes);
+    limit_location(mr, limit);
+    assert_true(rmm_sim_fail(plan_or_NULL));
+    assert_int_equal(try_take(mr, bytes, &ptr), RMM_ERR_OUT_OF_MEMORY);
+    assert_int_equal(rmm_sim_fail_struck(), plan_or_NULL != NULL);
+    assert_non_null(strstr(rmm_last_error_message(), "/limit_bytes"));
+    assert_true(rmm_sim_fail(NULL));
+    assert_int_equal(stats_of(mr).oom_count, 1);
+    assert_int_equal(stats_of(mr).current_bytes, 2 * bytes);
+    if (plan_or_NULL != NULL) {
+        assert_ok(rmm_resource_trim(mr, 0));
+    }
+    assert_int_equal(stats_of(mr).reserved_bytes, limit);
+    for (size_t i = 0; i < 2; i++) {
+        give(mr, blocks[i], bytes, NULL);
+    }
+    rmm_resource_release(mr);
+}
+
+CASE(a_block_that_made_a_driver_pool_exceed_the_limit_is_refused)
+{
+    grow_beyond_the_limit(NULL);
+}
+
+/* The reason is the limit, whatever becomes of the trim. */
+CASE(a_trim_that_fails_does_not_hide_the_limit)
+{
+    grow_beyond_the_limit("mempool_trim:1");
+}
+
 /* --- a program's own functions ------------------------------------------------------- */
 
 static rmm_status_t
