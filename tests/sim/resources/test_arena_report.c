@@ -129,6 +129,15 @@ ARENA_CASE(replaces_the_dump_at_each_failure)
     rmm_resource_release(arena);
 }
 
+static int told; /* errors in the log about a dump */
+
+static void count_told(rmm_log_level_t level, const char *message, void *arg)
+{
+    (void)arg;
+    told +=
+        level == RMM_LEVEL_ERROR && strstr(message, "cannot write its dump") != NULL;
+}
+
 ARENA_CASE(answers_alike_when_the_dump_cannot_be_written)
 {
     static const char *const paths[] = {"missing/dump.log", ".", "pipe", "/dev/full"};
@@ -136,14 +145,20 @@ ARENA_CASE(answers_alike_when_the_dump_cannot_be_written)
 
     folder_enter(&folder);
     assert_int_equal(mkfifo("pipe", 0600), 0);
+    assert_ok(rmm_log_to_callback(count_told, NULL));
+    assert_ok(rmm_log_set_level(RMM_LEVEL_ERROR));
     for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
         rmm_resource_t *arena = make_dumping(paths[i]);
 
+        told = 0;
         assert_false(has_room(arena, 8 * MIB, NULL));
+        assert_int_equal(told, 1);
         assert_non_null(strstr(rmm_last_error_message(), "no room for 8388608 bytes"));
         assert_true(has_room(arena, MIB, NULL));
         rmm_resource_release(arena);
     }
+    assert_ok(rmm_log_set_level(RMM_LEVEL_OFF));
+    rmm_log_to_stderr();
     assert_int_equal(unlink("pipe"), 0);
     folder_leave(&folder);
 }
