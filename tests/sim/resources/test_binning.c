@@ -452,6 +452,23 @@ TEST_CASE(trim_keeps_as_much_where_a_bin_is_the_upstream)
     end(mr);
 }
 
+/* The cuda resource refuses the alignment: no memory is missing. */
+TEST_CASE(only_a_lack_of_memory_counts_as_one)
+{
+    rmm_resource_t *mr = make_binning(0, 0);
+    void *block = NULL;
+
+    assert_int_equal(
+        rmm_resource_alloc(mr, 1000, 2 * RMM_ALIGN_DEFAULT, NULL, &block),
+        RMM_ERR_BAD_ALLOC);
+    assert_int_equal(stats_of(mr).oom_count, 0);
+    assert_int_equal(
+        rmm_resource_alloc(mr, PTRDIFF_MAX / 2, 0, NULL, &block),
+        RMM_ERR_OUT_OF_MEMORY);
+    assert_int_equal(stats_of(mr).oom_count, 1);
+    end(mr);
+}
+
 TEST_CASE(a_block_that_cannot_be_remembered_goes_back)
 {
     rmm_resource_t *cuda = make_cuda();
