@@ -61,6 +61,19 @@ static int free_then_interlude(void *ptr)
     return error;
 }
 
+/* The barrier fails after the interlude. */
+static int interlude_then_fail(void *ptr)
+{
+    void (*run)(void) = interlude;
+
+    if (run == NULL) {
+        return sim_driver()->mem_free(ptr);
+    }
+    interlude = NULL;
+    run();
+    return RMM_DRIVER_INVALID_VALUE;
+}
+
 /* A pool that several streams have used. */
 typedef struct company {
     rmm_resource_t *pool;
@@ -131,6 +144,8 @@ static void expect_synchronised_for(const company_t *company, size_t bytes, int 
     assert_int_equal(stats_of(company->pool).reserved_bytes, reserved);
     give(company->pool, ptr, bytes, company->streams[stream]);
 }
+
+static company_t company; /* for an interlude */
 
 /* --- events -------------------------------------------------------------------------- */
 
@@ -395,6 +410,20 @@ TEST_CASE(streams_with_open_frees_are_bounded)
     }
 }
 
+/* Of 1 MiB without an event, a stream may have half of what the others leave. */
+TEST_CASE(what_a_synchronise_proved_leaves_the_others_as_much)
+{
+    company_t here = company_begin(2 * MIB, 0);
+    void *proven = take(here.pool, 256 * KIB, here.streams[0]);
+    void *open = take(here.pool, 400 * KIB, here.streams[1]);
+
+    give(here.pool, proven, 256 * KIB, here.streams[0]);
+    assert_ok(rmm_resource_trim(here.pool, SIZE_MAX));
+    give(here.pool, open, 400 * KIB, here.streams[1]);
+    assert_int_equal(records, 0);
+    company_end(&here);
+}
+
 /* --- before growth ------------------------------------------------------------------- */
 
 /* A small block that no event covers makes one with a large one that an event covered. */
@@ -459,7 +488,6 @@ TEST_CASE(growth_waits_for_nothing_of_the_only_stream)
 
 enum { RELAXED = 2 };
 
-static company_t company; /* for an interlude */
 static void *used_before; /* outside of the capture that frees it */
 
 static void free_in_a_capture(void)
@@ -554,5 +582,56 @@ TEST_CASE(what_a_graph_that_is_gone_kept_is_proven_by_the_next_synchronise)
     assert_cuda(rmm_sim_graph_destroy(graph));
     assert_ok(rmm_resource_trim(here.pool, SIZE_MAX));
     expect_synchronised_for(&here, MIB, 1);
+    company_end(&here);
+}
+
+/* --- figures ------------------------------------------------------------------------- */
+
+static uint64_t largest_of(rmm_resource_t *pool)
+{
+    return pool_from_base(pool)->engine->figures.largest_free_bytes;
+}
+
+static void *beside; /* what is freed already */
+
+static void free_beside(void)
+{
+    give(company.pool, beside, MIB, company.streams[0]);
+}
+
+/* Until the synchronise ends, the two halves are kept apart. */
+TEST_CASE(the_largest_block_may_be_whole_after_a_failed_synchronise)
+{
+    void *first;
+
+    company = company_begin(3 * MIB, 3 * MIB);
+    first = take(company.pool, MIB, company.streams[0]);
+    beside = take(company.pool, MIB, company.streams[0]);
+    give(company.pool, first, MIB, company.streams[0]);
+    hooked.mem_free = interlude_then_fail;
+    interlude = free_beside;
+    assert_int_not_equal(rmm_resource_trim(company.pool, SIZE_MAX), RMM_OK);
+    assert_int_equal(largest_of(company.pool), 2 * MIB);
+    company_end(&company);
+}
+
+/* One half of it waits for a synchronise already. */
+TEST_CASE(the_largest_block_may_be_whole_when_a_graph_is_gone)
+{
+    company_t here = company_begin(3 * MIB, 3 * MIB);
+    void *first = take(here.pool, MIB, here.streams[0]);
+    void *second = take(here.pool, MIB, here.streams[0]);
+    rmm_sim_graph_t graph;
+
+    is_key_hidden = true;
+    give(here.pool, first, MIB, here.streams[0]);
+    is_key_hidden = false;
+    assert_cuda(rmm_sim_begin_capture(here.streams[0], RELAXED));
+    give(here.pool, second, MIB, here.streams[0]);
+    assert_cuda(rmm_sim_end_capture(here.streams[0], &graph));
+    assert_cuda(rmm_sim_graph_destroy(graph));
+    assert_int_equal(largest_of(here.pool), MIB);
+    assert_true(rmm__engine_reclaim(pool_from_base(here.pool)->engine, 1));
+    assert_int_equal(largest_of(here.pool), 2 * MIB);
     company_end(&here);
 }
