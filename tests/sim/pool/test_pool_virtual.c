@@ -577,6 +577,30 @@ CASE(a_compaction_is_no_growth)
     rmm_resource_release(pool);
 }
 
+/* It has paid for them. */
+CASE(a_growth_makes_compactions_worth_their_cost_again)
+{
+    rmm_resource_t *pool = make_virtual_pool(BLOCKS * PIECE, 0);
+    const engine_range_t *range = &pool_from_base(pool)->engine->range;
+    void *blocks[BLOCKS];
+    void *large, *more;
+
+    fill_pool(pool, blocks);
+    give_every_second(pool, blocks);
+    large = take(pool, BLOCKS / 2 * PIECE, NULL);
+    assert_int_equal(reserved_of(pool), BLOCKS * PIECE);
+    assert_int_equal(range->compacted_count, 1);
+    assert_true(range->compacted_bytes > 0);
+    more = take(pool, PIECE, NULL);
+    assert_true(reserved_of(pool) > BLOCKS * PIECE);
+    assert_int_equal(range->compacted_count, 0);
+    assert_int_equal(range->compacted_bytes, 0);
+    check_and_give_others(pool, blocks);
+    give(pool, large, BLOCKS / 2 * PIECE, NULL);
+    give(pool, more, PIECE, NULL);
+    rmm_resource_release(pool);
+}
+
 CASE(a_full_device_is_used_to_the_last_piece)
 {
     rmm_resource_t *pool = make_virtual_pool(0, 0);
