@@ -373,6 +373,37 @@ TEST_CASE(keeps_the_memory_of_a_graph_that_it_cannot_watch)
     }
 }
 
+static setting_t watching;
+
+/* Before the pool knows the watch, its graph is gone, and another request has noticed that. */
+static int
+watch_a_graph_that_ends(rmm_stream_t stream, void (*gone)(void *context), void *context)
+{
+    int error = sim_driver()->capture_watch(stream, gone, context);
+    rmm_sim_graph_t graph;
+
+    assert_cuda(rmm_sim_end_capture(stream, &graph));
+    assert_cuda(rmm_sim_graph_destroy(graph));
+    (void)rmm__engine_reclaim(pool_from_base(watching.mr)->engine, 1);
+    return error;
+}
+
+TEST_CASE(forgets_a_graph_that_is_gone_before_it_is_watched)
+{
+    rmm_driver_t hooked = *sim_driver();
+    void *block;
+
+    watching = setting_begin(a_pool);
+    hooked.capture_watch = watch_a_graph_that_ends;
+    pool_use_driver(watching.mr, &hooked);
+    assert_cuda(rmm_sim_begin_capture(watching.stream, GLOBAL));
+    block = take(watching.mr, BLOCK, watching.stream);
+    pool_use_driver(watching.mr, sim_driver());
+    assert_null(pool_from_base(watching.mr)->engine->captures.first);
+    give(watching.mr, block, BLOCK, watching.stream);
+    setting_end(&watching);
+}
+
 /* Whatever host memory is missing: no crash, no loss of order, nothing left behind. */
 TEST_CASE(copes_without_host_memory_in_a_capture)
 {
