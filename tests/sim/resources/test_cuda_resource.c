@@ -33,6 +33,7 @@ TEST_CASE(forgets_a_block_that_the_program_freed_itself)
     assert_int_equal(stats.current_count, 1);
     assert_int_equal(stats.current_bytes, 64 * MIB);
     assert_int_equal(stats.reserved_bytes, 64 * MIB);
+    assert_int_equal(rmm__figure_get(&rmm__locations[0].current_bytes), 64 * MIB);
     assert_cuda(sim_driver()->mem_free(ptr));
     pool = make_pool(64 * MIB, 64 * MIB);
     assert_int_equal(stats_of(mr).current_bytes, 64 * MIB);
