@@ -257,6 +257,35 @@ TEST_CASE(aligns_as_requested)
     end(resources[1]);
 }
 
+static uint64_t mapped_bytes(void)
+{
+    FILE *file = fopen("/proc/self/statm", "r");
+    unsigned long pages = 0;
+
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%lu", &pages), 1);
+    fclose(file);
+    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* What is mapped to align a block goes at once: it is too much for a program that runs long. */
+TEST_CASE(an_alignment_leaves_nothing_mapped)
+{
+    enum { ROUNDS = 128 };
+    rmm_resource_t *mr = make_headroom(0);
+    uint64_t before = 0;
+
+    for (int i = 0; i < ROUNDS; i++) {
+        void *ptr = NULL;
+
+        assert_ok(rmm_resource_alloc(mr, 3 * MIB + 1, RMM_ALIGN_MAX, NULL, &ptr));
+        rmm_resource_dealloc(mr, ptr, 3 * MIB + 1, RMM_ALIGN_MAX, NULL);
+        before = i == 0 ? mapped_bytes() : before;
+    }
+    assert_true(mapped_bytes() < before + 8 * MIB);
+    end(mr);
+}
+
 TEST_CASE(system_memory_is_shared_by_all_who_create_it)
 {
     rmm_resource_t *first = make_system();
