@@ -74,6 +74,18 @@ static const char *read_path(texts_t *texts, const char *path)
     return texts->string;
 }
 
+/* A text of any length; the caller frees it. */
+static char *copy_path(texts_t *texts, const char *path)
+{
+    render_path(texts, path);
+    size_t length = texts->text.length;
+    char *copy = malloc(length + 1);
+    assert_non_null(copy);
+    memcpy(copy, part_of(texts, 0, length), length);
+    copy[length] = '\0';
+    return copy;
+}
+
 /* The value of a key in a flat-keyed file; NULL: no such line. */
 static const char *value_of(texts_t *texts, const char *path, const char *key)
 {
@@ -314,8 +326,7 @@ TEST_CASE(metrics_add_up_counters_and_not_marks_of_newer_programs)
     (void)fixture_process(fixture, 7);
     location->figures[LAST] = 60;
     (void)fixture_process(fixture, 7);
-    render_path(texts, "metrics");
-    char *whole = strndup(part_of(texts, 0, texts->text.length), texts->text.length);
+    char *whole = copy_path(texts, "metrics");
     assert_non_null(strstr(
         whole, "\nrmm_device_new_frames_total{gpu=\"0\",UUID=\"GPU-00000000\"} 10\n"));
     assert_non_null(
@@ -512,8 +523,7 @@ TEST_CASE(metrics_show_each_figure_in_decimal)
 {
     texts_t *texts = open_texts();
     add_processes(&texts->fixture);
-    render_path(texts, "metrics");
-    char *whole = strndup(part_of(texts, 0, texts->text.length), texts->text.length);
+    char *whole = copy_path(texts, "metrics");
     for (int i = 0; i < PROCESSES; i++) {
         char row[64];
         const char *found = whole;
@@ -752,8 +762,7 @@ TEST_CASE(metrics_have_a_bounded_number_of_statistics_of_newer_programs)
         unsigned count = i < USERS ? EXTRA_STATS_OF_USER : 1;
         members[i] = add_newer(&texts->fixture, 1000 + i, count);
     }
-    render_path(texts, "metrics");
-    char *whole = strndup(part_of(texts, 0, texts->text.length), texts->text.length);
+    char *whole = copy_path(texts, "metrics");
     for (unsigned i = 0; i < EXTRA_STATS_MAX; i++) {
         unsigned user = i / EXTRA_STATS_OF_USER;
         assert_true(metrics_have(whole, 1000 + user, i % EXTRA_STATS_OF_USER));

@@ -152,6 +152,102 @@ TEST(what_is_not_known_is_no_zero)
     assert_null(strstr(buffer.bytes, "<svg"));
 }
 
+TEST(a_share_of_half_a_pixel_is_seen)
+{
+    const rmm_page_device_t device = {
+        .name = "gpu0",
+        .model = "",
+        .current_bytes = 1,
+        .reserved_bytes = 1,
+        .others_bytes = 1499,
+        .capacity_bytes = 1500};
+    rmm_page_device(&page, &device);
+    assert_has("<rect class=\"used\" x=\"0\" width=\"1\"");
+}
+
+TEST(a_number_that_rounds_to_1024_takes_the_next_unit)
+{
+    const rmm_page_figures_t figures = {
+        .current_bytes = 1048575, .reserved_bytes = 1048064, .peak_bytes = 1023};
+    rmm_page_use(&page, "gpu0", &figures);
+    assert_has("<td title=\"1048575\">1.0M</td>");
+    assert_has("<td title=\"1048064\">1023.5K</td>");
+    assert_has("<td title=\"1023\">1023B</td>");
+}
+
+TEST(a_resource_without_free_memory_has_no_bar)
+{
+    const rmm_page_resource_t resource = {
+        .name = "3.cuda",
+        .type = "cuda",
+        .device = "gpu0",
+        .figures = {.current_bytes = 100, .reserved_bytes = 100}};
+    rmm_page_resource(&page, &resource);
+    assert_has("3.cuda");
+    assert_int_equal(count_of("<svg"), 0);
+}
+
+/* --- maps --------------------------------------------------------------------------------- */
+
+static void put_map(const rmm_blocks_row_t *rows, uint32_t count, uint32_t lines_max)
+{
+    const rmm_map_t map = {.lines_max = lines_max, .count = count, .rows = rows};
+    rmm_page_map(&page, "2.pool", &map, 0);
+}
+
+TEST(a_chunk_takes_as_many_lines_as_there_are_and_no_more)
+{
+    rmm_blocks_row_t chunk = {
+        .address = 1 << 20, .bytes = 2 * 65536, .state = RMM_BLOCK_CHUNK};
+    put_map(&chunk, 1, 2);
+    assert_has("A line: 65536 bytes");
+    assert_int_equal(count_of("fill=\"#eeeeee\""), 2);
+    chunk.bytes++;
+    put_map(&chunk, 1, 2);
+    assert_has("A line: 131072 bytes");
+    assert_int_equal(count_of("fill=\"#eeeeee\""), 2 + 2);
+}
+
+TEST(a_block_goes_on_in_the_next_line)
+{
+    const rmm_blocks_row_t rows[] = {
+        {.address = 0x100000, .bytes = 0x20000, .state = RMM_BLOCK_CHUNK},
+        {.address = 0x108000, .bytes = 0x10000, .state = RMM_BLOCK_USED}};
+    put_map(rows, 2, 2);
+    assert_has(
+        "<rect x=\"662\" y=\"48\" width=\"512\" height=\"13\" fill=\"#d1495b\">");
+    assert_has(
+        "<rect x=\"150\" y=\"64\" width=\"512\" height=\"13\" fill=\"#d1495b\">");
+    assert_int_equal(count_of("<title>0x108000: 65536 bytes used"), 2);
+}
+
+TEST(what_is_between_two_blocks_stays_empty)
+{
+    const rmm_blocks_row_t rows[] = {
+        {.address = 0x100000, .bytes = 0x10000, .state = RMM_BLOCK_CHUNK},
+        {.address = 0x100000, .bytes = 0x4000, .state = RMM_BLOCK_USED},
+        {.address = 0x108000, .bytes = 0x8000, .state = RMM_BLOCK_FREE}};
+    put_map(rows, 3, 1);
+    assert_has(
+        "<rect x=\"150\" y=\"48\" width=\"256\" height=\"13\" fill=\"#d1495b\">");
+    assert_has(
+        "<rect x=\"662\" y=\"48\" width=\"512\" height=\"13\" fill=\"#8cc084\">");
+}
+
+TEST(a_mark_names_the_stream_of_its_block)
+{
+    const rmm_blocks_row_t rows[] = {
+        {.address = 0x100000, .bytes = 0x10000, .state = RMM_BLOCK_CHUNK},
+        {.address = 0x100000, .bytes = 0x8000, .state = RMM_BLOCK_CACHED},
+        {.address = 0x108000,
+         .bytes = 0x8000,
+         .stream = RMM_BLOCKS_NO_STREAM,
+         .state = RMM_BLOCK_USED}};
+    put_map(rows, 3, 1);
+    assert_has("<title>0x100000: 32768 bytes cached, stream 0</title>");
+    assert_has("<title>0x108000: 32768 bytes used</title>");
+}
+
 /* Blocks too small to be seen are one mark, in the colour of what most of its bytes are. */
 TEST(small_blocks_have_the_colour_of_most_bytes)
 {
@@ -226,6 +322,16 @@ TEST(programs_end_in_time)
     snprintf(
         text, sizeof(text), "%u more programs are not on this page", 100000 - shown);
     assert_has(text);
+}
+
+TEST(only_the_first_programs_are_open)
+{
+    for (uint32_t i = 0; i < RMM_PAGE_OPEN_PROGRAMS + 2; i++) {
+        assert_true(rmm_page_begin_program(&page, &program));
+        rmm_page_end_program(&page);
+    }
+    assert_int_equal(count_of("<details open>"), RMM_PAGE_OPEN_PROGRAMS);
+    assert_int_equal(count_of("<details>"), 2);
 }
 
 TEST(without_programs_it_says_so)
