@@ -23,8 +23,7 @@
 /* What to request from upstream, which may have less than what is preferred. */
 typedef struct growth {
     const rmm_blocks_request_t *request;
-    uint64_t
-        least; /* bytes that suffice if the chunk is aligned; CUDA's are, to 2 MiB */
+    uint64_t least;    /* suffices if the chunk is aligned; CUDA's are, to 2 MiB */
     uint64_t safe;     /* with room to align the block, wherever the chunk begins */
     uint64_t promised; /* preferred; at most what the maximum leaves */
     uint64_t bytes;    /* of the chunk */
@@ -213,13 +212,6 @@ static rmm_status_t promise(engine_t *engine, growth_t *growth)
     return growth->promised != 0 ? RMM_OK : rmm__engine_no_room(engine, room);
 }
 
-static void take_back(engine_t *engine, uint64_t promised)
-{
-    rmm__mutex_lock(&engine->lock);
-    engine->promised_bytes -= promised;
-    rmm__mutex_unlock(&engine->lock);
-}
-
 static rmm_status_t chunks_grow(engine_t *engine, const rmm_blocks_request_t *request)
 {
     growth_t growth = growth_for(engine, request);
@@ -236,10 +228,15 @@ static rmm_status_t chunks_grow(engine_t *engine, const rmm_blocks_request_t *re
     status = obtain(engine, &growth, &ptr);
     if (status == RMM_OK && !has_room_to_align(&growth, ptr)) {
         engine->upstream->give_back(engine->owner, ptr, growth.bytes);
-        status = rmm__engine_no_room(engine, growth.bytes);
+        status = rmm__error(
+            RMM_ERR_OUT_OF_MEMORY,
+            "a chunk of %" PRIu64 " bytes at %p has no room to align the block",
+            growth.bytes, ptr);
     }
     if (status != RMM_OK) {
-        take_back(engine, growth.promised);
+        rmm__mutex_lock(&engine->lock);
+        engine->promised_bytes -= growth.promised;
+        rmm__mutex_unlock(&engine->lock);
         return status;
     }
     return chunk_add(engine, ptr, growth.bytes, growth.promised);

@@ -204,6 +204,7 @@ TEST_CASE(a_refused_alignment_refuses_no_block_without_it)
         assert_int_equal(
             rmm_resource_alloc(pool, CHUNK, MIB, NULL, &ptr), RMM_ERR_OUT_OF_MEMORY);
         assert_non_null(strstr(rmm_last_error_message(), "no room for 2097152 bytes"));
+        assert_non_null(strstr(rmm_last_error_message(), "no room to align the block"));
         assert_int_equal(maker.count, i);
         assert_int_equal(maker.out, 0);
     }
