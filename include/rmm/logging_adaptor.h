@@ -25,7 +25,7 @@
  * if one process begins after another has freed everything. On a network filesystem each
  * host needs its own file.
  *
- * If the sink fails (a full disk, a pipe that nobody reads), the debug log gets one error.
+ * If the sink fails (a full disk, a pipe without a reader), the debug log gets one error.
  * From then on rows are dropped and counted; allocations are not affected. There is no SIGPIPE.
  *
  * Lifetime, threads: as rmm/resource.h; it retains its upstream. Blocks that are live

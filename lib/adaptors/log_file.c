@@ -93,7 +93,7 @@ static size_t write_all(int fd, const char *bytes, size_t length)
     return done;
 }
 
-/* A write to a pipe that nobody reads raises SIGPIPE in its thread, which would end the program.
+/* A write to a pipe without a reader raises SIGPIPE in its thread, which would end the program.
  * It is blocked here, and taken back unless one was pending before. */
 static size_t write_without_signal(int fd, const char *bytes, size_t length)
 {

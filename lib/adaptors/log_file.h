@@ -25,7 +25,7 @@ rmm_status_t rmm__log_file_open(const char *path, const char *header, int *fd_ou
 /*
  * Returns how much of it was written: all, or errno says why not. EFBIG, and nothing is written:
  * the file would become larger than RLIMIT_FSIZE. Where another writer makes it so large at that
- * moment, the kernel still sends SIGXFSZ. EPIPE: a pipe that nobody reads; there is no SIGPIPE.
+ * moment, the kernel still sends SIGXFSZ. EPIPE: a pipe without a reader; there is no SIGPIPE.
  */
 size_t rmm__log_file_write(int fd, const char *bytes, size_t length);
 

@@ -34,7 +34,7 @@ static void write_file(const char *name, const char *text)
 
 static int begin(void **state)
 {
-    strcpy(place, "/tmp/rmm-top-mount.XXXXXX");
+    strcpy(place, "/tmp/rmm-test.XXXXXX");
     assert_non_null(mkdtemp(place));
     write_file("version", "1\n");
     mount_read_init(&reading, place);
