@@ -45,6 +45,10 @@ extern "C" {
 /** rmm_async_options_t::flags: a release threshold of 0, CUDA's own default: every
  * synchronise returns all unused memory to the device. Slow. */
 #define RMM_ASYNC_RELEASE_UNUSED 0x1u
+/** rmm_async_options_t::flags: only the pool's own device may use its memory. By default every
+ * device of the process that can access the memory of the pool's device may, which
+ * cudaDeviceEnablePeerAccess() does not give to memory of a CUDA pool (docs/several-gpus.md). */
+#define RMM_ASYNC_NO_PEER_ACCESS 0x4u
 
 /** Zero in any field means its default. */
 typedef struct rmm_async_options {
@@ -54,7 +58,7 @@ typedef struct rmm_async_options {
                                            0: the pool keeps all of it
                                            (but see RMM_ASYNC_RELEASE_UNUSED) */
     uint32_t handle_types;            /**< RMM_ASYNC_HANDLE_*; 0: not shareable */
-    uint32_t flags;                   /**< RMM_ASYNC_RELEASE_UNUSED, or 0 */
+    uint32_t flags;                   /**< RMM_ASYNC_RELEASE_UNUSED, _NO_PEER_ACCESS */
     const char *name;                 /**< shown in /rmm; copied; default "async" */
 } rmm_async_options_t;
 

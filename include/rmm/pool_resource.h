@@ -29,8 +29,9 @@
  * since the last growth raises the size that a request must have to cause another one; for a
  * smaller request the pool grows. So compactions end when a program has reached a steady
  * state. Set initial_bytes to avoid them.
- * Only the pool's own device can use mapped memory, unless RMM_POOL_PEER_ACCESS is set. It
- * cannot be passed to cudaIpcGetMemHandle().
+ * Every device of the process that can access the memory of the pool's device may use mapped
+ * memory, unless RMM_POOL_NO_PEER_ACCESS is set. It cannot be passed to cudaIpcGetMemHandle().
+ * docs/several-gpus.md says what that costs, and what each resource's memory can do.
  *
  * Lifetime: as rmm/resource.h. The last release waits for the device, then returns all
  * memory, also that of live blocks.
@@ -63,10 +64,17 @@ extern "C" {
 
 /**
  * With RMM_POOL_VIRTUAL: every device that can access the memory of the pool's device may
- * use the pool's memory. cudaDeviceEnablePeerAccess() alone does not make mapped memory
- * accessible, as it does for memory of cudaMalloc().
+ * use the pool's memory, which is the default. cudaDeviceEnablePeerAccess() does not make mapped
+ * memory accessible, as it does for memory of cudaMalloc(). So where a tool refuses mapped memory
+ * (docs/compute-sanitizer.md), a pool with this flag still maps it.
  */
 #define RMM_POOL_PEER_ACCESS (RMM_CAST(uint64_t, 1) << 1)
+
+/**
+ * With RMM_POOL_VIRTUAL: only the pool's own device may use its memory. Mapping is cheaper then
+ * in a process that sees several devices.
+ */
+#define RMM_POOL_NO_PEER_ACCESS (RMM_CAST(uint64_t, 1) << 2)
 
 /** Zero in any field means its default. */
 typedef struct rmm_pool_options {
@@ -94,8 +102,9 @@ typedef struct rmm_pool_options {
  * @return RMM_OK, or
  *         RMM_ERR_INVALID_ARGUMENT    upstream is NULL without RMM_POOL_VIRTUAL, or given
  *                                     with it; out is NULL; initial_bytes, as rounded,
- *                                     exceeds maximum_bytes; a flag is unknown or needs another
- *                                     one; or options were not made with _INIT
+ *                                     exceeds maximum_bytes; a flag is unknown, needs another
+ *                                     one or contradicts one; or options were not made with
+ *                                     _INIT
  *         RMM_ERR_UNSUPPORTED         options of a newer version ask for more,
  *                                     upstream belongs to no device (host memory), or
  *                                     the device cannot map virtual memory

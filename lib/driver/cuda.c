@@ -474,6 +474,7 @@ static const rmm_driver_t cuda_table = {
     .mempool_trim = rmm__cuda_mempool_trim,
     .mempool_alloc = rmm__cuda_mempool_alloc,
     .mempool_free = rmm__cuda_mempool_free,
+    .mempool_access = rmm__cuda_mempool_access,
     .virtual_granularity = rmm__cuda_virtual_granularity,
     .address_reserve = rmm__cuda_address_reserve,
     .address_free = rmm__cuda_address_free,

@@ -76,6 +76,7 @@ int rmm__cuda_mempool_trim(rmm_driver_mempool_t pool, size_t keep_bytes);
 int rmm__cuda_mempool_alloc(
     rmm_driver_mempool_t pool, void **ptr, size_t bytes, rmm_stream_t stream);
 int rmm__cuda_mempool_free(void *ptr, rmm_stream_t stream);
+int rmm__cuda_mempool_access(rmm_driver_mempool_t pool, uint32_t devices);
 int rmm__cuda_peer_can_access(int device, int peer, int *can);
 
 /* ---- cuda_virtual.c ---- */
@@ -92,6 +93,6 @@ int rmm__cuda_physical_create(size_t bytes, rmm_driver_physical_t *physical);
 int rmm__cuda_physical_release(rmm_driver_physical_t physical);
 int rmm__cuda_address_map(void *ptr, size_t bytes, rmm_driver_physical_t physical);
 int rmm__cuda_address_unmap(void *ptr, size_t bytes);
-int rmm__cuda_address_access(void *ptr, size_t bytes, int device);
+int rmm__cuda_address_access(void *ptr, size_t bytes, uint32_t devices);
 
 #endif /* RMM_DRIVER_CUDA_INTERNAL_H */

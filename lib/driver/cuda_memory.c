@@ -219,6 +219,21 @@ int rmm__cuda_mempool_trim(rmm_driver_mempool_t pool, size_t keep_bytes)
     return CALL(cudaMemPoolTrimTo(native_pool(pool), keep_bytes));
 }
 
+int rmm__cuda_mempool_access(rmm_driver_mempool_t pool, uint32_t devices)
+{
+    struct cudaMemAccessDesc access[RMM_DRIVER_SET_DEVICES];
+    size_t count = 0;
+
+    for (int device = 0; device < RMM_DRIVER_SET_DEVICES; device++) {
+        if ((devices & RMM_DRIVER_DEVICE(device)) != 0) {
+            access[count++] = (struct cudaMemAccessDesc){
+                .location = {.type = cudaMemLocationTypeDevice, .id = device},
+                .flags = cudaMemAccessFlagsProtReadWrite};
+        }
+    }
+    return CALL(cudaMemPoolSetAccess(native_pool(pool), access, count));
+}
+
 /* ---- a pool's blocks: through the driver where it has them, some 30 ns less a call ---- */
 
 typedef CUresult (*alloc_from_pool_fn)(CUdeviceptr *, size_t, CUmemoryPool, CUstream);

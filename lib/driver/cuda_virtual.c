@@ -202,15 +202,21 @@ int rmm__cuda_address_unmap(void *ptr, size_t bytes)
     return error != RMM_DRIVER_OK ? error : OWN(entry.unmap(address_of(ptr), bytes));
 }
 
-int rmm__cuda_address_access(void *ptr, size_t bytes, int device)
+int rmm__cuda_address_access(void *ptr, size_t bytes, uint32_t devices)
 {
-    const CUmemAccessDesc access = {
-        .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device},
-        .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    CUmemAccessDesc access[RMM_DRIVER_SET_DEVICES];
+    size_t count = 0;
     int current;
     int error = ready(&current);
 
+    for (int device = 0; device < RMM_DRIVER_SET_DEVICES; device++) {
+        if ((devices & RMM_DRIVER_DEVICE(device)) != 0) {
+            access[count++] = (CUmemAccessDesc){
+                .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device},
+                .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+        }
+    }
     return error != RMM_DRIVER_OK
                ? error
-               : (int)entry.set_access(address_of(ptr), bytes, &access, 1);
+               : (int)entry.set_access(address_of(ptr), bytes, access, count);
 }

@@ -73,6 +73,10 @@ typedef uint64_t rmm_driver_physical_t; /* CUmemGenericAllocationHandle */
 
 #define RMM_DRIVER_HOST (-1) /* a location for memory: the host, not a device */
 
+/* A set of devices: bit d is device d. Further devices are in none. */
+#define RMM_DRIVER_SET_DEVICES 32
+#define RMM_DRIVER_DEVICE(device) (UINT32_C(1) << (device))
+
 typedef struct rmm_driver_mempool_figures {
     uint64_t reserved_bytes; /* held from the device now */
     uint64_t used_bytes;     /* handed out now */
@@ -148,10 +152,15 @@ typedef struct rmm_driver {
     int (*mempool_alloc)(
         rmm_driver_mempool_t pool, void **ptr, size_t bytes, rmm_stream_t stream);
     int (*mempool_free)(void *ptr, rmm_stream_t stream); /* cudaFreeAsync */
+    /* Let other devices read and write what the pool has and what it will have
+     * (cudaMemPoolSetAccess). Access that was enabled between two devices for memory of
+     * mem_alloc() does not count here, nor for mapped memory. INVALID_DEVICE: one of them
+     * is no peer. */
+    int (*mempool_access)(rmm_driver_mempool_t pool, uint32_t devices);
 
     /* Virtual memory of the current device. Sizes are multiples of the granularity.
-     * What address_map() maps cannot be accessed until address_access() lets a device read
-     * and write it: whole mappings, one or more beside each other. address_unmap() takes
+     * What address_map() maps cannot be accessed until address_access() lets a set of devices
+     * read and write it: whole mappings, one or more beside each other. address_unmap() takes
      * away what one address_map() made, and waits for nothing: the caller knows that no
      * work uses the range. (CUDA also takes several mappings or none at all; the simulated GPU
      * refuses those, as they are more likely a mistake.) Released memory lives while it is
@@ -163,7 +172,7 @@ typedef struct rmm_driver {
     int (*physical_release)(rmm_driver_physical_t physical);
     int (*address_map)(void *ptr, size_t bytes, rmm_driver_physical_t physical);
     int (*address_unmap)(void *ptr, size_t bytes);
-    int (*address_access)(void *ptr, size_t bytes, int device);
+    int (*address_access)(void *ptr, size_t bytes, uint32_t devices);
 
     /* May `device` read and write memory of `peer`? */
     int (*peer_can_access)(int device, int peer, int *can);
@@ -354,6 +363,20 @@ rmm__driver_free_memory(const rmm_driver_t *driver, int device, uint64_t *bytes_
 
 /* Wait for all work on this device, leaving captures alone. RMM_OK or why not. */
 rmm_status_t rmm__driver_wait_device(const rmm_driver_t *driver, int device);
+
+/*
+ * The other devices of this process that can access the memory of `device`. Empty, with a
+ * warning, if the driver does not say. Warns as well, once for each, of a device that is in use
+ * and cannot: mapped memory and that of memory pools is out of its reach, which the error of a
+ * copy would not tell. One call in a process that sees one device, else two for each device.
+ */
+uint32_t rmm__driver_peers(const rmm_driver_t *driver, int device);
+
+/* Warns that these devices get no access to memory of `what`, which is on `device`, because the
+ * driver answered with an error. */
+void rmm__driver_warn_shut_out(
+    const char *what, const rmm_driver_t *driver, int device, uint32_t shut_out,
+    int error);
 
 /* The table and the calling thread's current device. RMM_OK or why not. */
 rmm_status_t rmm__driver_here(const rmm_driver_t **driver_out, int *device_out);

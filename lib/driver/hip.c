@@ -214,6 +214,7 @@ static const rmm_driver_t hip_table = {
     .mempool_trim = rmm__hip_mempool_trim,
     .mempool_alloc = rmm__hip_mempool_alloc,
     .mempool_free = rmm__hip_mempool_free,
+    .mempool_access = rmm__hip_mempool_access,
     .virtual_granularity = rmm__hip_virtual_granularity,
     .address_reserve = rmm__hip_address_reserve,
     .address_free = rmm__hip_address_free,

@@ -133,6 +133,7 @@ int rmm__hip_mempool_trim(rmm_driver_mempool_t pool, size_t keep_bytes);
 int rmm__hip_mempool_alloc(
     rmm_driver_mempool_t pool, void **ptr, size_t bytes, rmm_stream_t stream);
 int rmm__hip_mempool_free(void *ptr, rmm_stream_t stream);
+int rmm__hip_mempool_access(rmm_driver_mempool_t pool, uint32_t devices);
 int rmm__hip_virtual_granularity(size_t *bytes);
 int rmm__hip_address_reserve(void **ptr, size_t bytes);
 int rmm__hip_address_free(void *ptr, size_t bytes);
@@ -140,6 +141,6 @@ int rmm__hip_physical_create(size_t bytes, rmm_driver_physical_t *physical);
 int rmm__hip_physical_release(rmm_driver_physical_t physical);
 int rmm__hip_address_map(void *ptr, size_t bytes, rmm_driver_physical_t physical);
 int rmm__hip_address_unmap(void *ptr, size_t bytes);
-int rmm__hip_address_access(void *ptr, size_t bytes, int device);
+int rmm__hip_address_access(void *ptr, size_t bytes, uint32_t devices);
 
 #endif /* RMM_DRIVER_HIP_INTERNAL_H */

@@ -35,6 +35,21 @@ int rmm__hip_mem_prefetch(
 
 /* ---- pools ---- */
 
+static size_t
+describe_access(uint32_t devices, hip_access_t access[RMM_DRIVER_SET_DEVICES])
+{
+    size_t count = 0;
+
+    for (int device = 0; device < RMM_DRIVER_SET_DEVICES; device++) {
+        if ((devices & RMM_DRIVER_DEVICE(device)) != 0) {
+            access[count++] = (hip_access_t){
+                .location = {.type = HIP_LOCATION_DEVICE, .id = device},
+                .flags = HIP_ACCESS_READ_WRITE};
+        }
+    }
+    return count;
+}
+
 static hip_pool_t native_pool(rmm_driver_mempool_t pool)
 {
     return (hip_pool_t)(void *)pool;
@@ -143,6 +158,15 @@ int rmm__hip_mempool_free(void *ptr, rmm_stream_t stream)
     return CALL_IF(POOLS, rmm__hip.hipFreeAsync(ptr, rmm__hip_stream(stream)));
 }
 
+int rmm__hip_mempool_access(rmm_driver_mempool_t pool, uint32_t devices)
+{
+    hip_access_t access[RMM_DRIVER_SET_DEVICES];
+    size_t count = describe_access(devices, access);
+
+    return CALL_IF(
+        POOLS, rmm__hip.hipMemPoolSetAccess(native_pool(pool), access, count));
+}
+
 /* ---- virtual memory ---- */
 
 static int allocation_here(hip_allocation_t *properties)
@@ -222,11 +246,10 @@ int rmm__hip_address_unmap(void *ptr, size_t bytes)
     return CALL_IF(VIRTUAL, rmm__hip.hipMemUnmap(ptr, bytes));
 }
 
-int rmm__hip_address_access(void *ptr, size_t bytes, int device)
+int rmm__hip_address_access(void *ptr, size_t bytes, uint32_t devices)
 {
-    const hip_access_t access = {
-        .location = {.type = HIP_LOCATION_DEVICE, .id = device},
-        .flags = HIP_ACCESS_READ_WRITE};
+    hip_access_t access[RMM_DRIVER_SET_DEVICES];
+    size_t count = describe_access(devices, access);
 
-    return CALL_IF(VIRTUAL, rmm__hip.hipMemSetAccess(ptr, bytes, &access, 1));
+    return CALL_IF(VIRTUAL, rmm__hip.hipMemSetAccess(ptr, bytes, access, count));
 }

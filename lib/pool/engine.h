@@ -174,10 +174,18 @@ uint64_t rmm__engine_addresses(const engine_t *engine, void **address_out);
 /* A copy of the figures as they are now. */
 void rmm__engine_figures(engine_t *engine, engine_figures_t *out);
 
-/* Bytes since the last call: by which it grew; that could not be unmapped or released, so that
- * neither the pool nor the device has their use. Without the lock. has_news(): not both are 0. */
+/* What happened since the last call. */
+typedef struct engine_news {
+    uint64_t grown_bytes;
+    uint64_t
+        stuck_bytes; /* not unmapped or released: of no use to the pool and the device */
+    uint32_t shut_out;  /* devices that were refused access, each of them once */
+    int shut_out_error; /* the driver's, of one of them */
+} engine_news_t;
+
+/* Without the lock. has_news(): there is something. */
 bool rmm__engine_has_news(const engine_t *engine);
-void rmm__engine_news(engine_t *engine, uint64_t *grown_out, uint64_t *stuck_out);
+engine_news_t rmm__engine_news(engine_t *engine);
 
 /* The engine's lock, for the owner's own accounting. */
 rmm_mutex_t *rmm__engine_mutex(engine_t *engine);

@@ -148,6 +148,9 @@ struct engine {
     rmm_turn_t turn;               /* of the ladder, of trim and of queries of events */
     _Atomic(uint64_t) grown_bytes; /* since the owner last read it */
     _Atomic(uint64_t) stuck_bytes; /* likewise: could not be unmapped or released */
+    /* Peers that were refused access to a piece: since the owner last read it, and ever. */
+    _Atomic(uint32_t) shut_out, shut_out_ever;
+    _Atomic(int) shut_out_error; /* the driver's, of the last one */
 
     rmm_mutex_t lock; /* protects all below */
     rmm_blocks_t *blocks;

@@ -68,15 +68,21 @@ void rmm__engine_figures(engine_t *engine, engine_figures_t *out)
 bool rmm__engine_has_news(const engine_t *engine)
 {
     return (atomic_load_explicit(&engine->grown_bytes, memory_order_relaxed) |
-            atomic_load_explicit(&engine->stuck_bytes, memory_order_relaxed)) != 0;
+            atomic_load_explicit(&engine->stuck_bytes, memory_order_relaxed) |
+            atomic_load_explicit(&engine->shut_out, memory_order_relaxed)) != 0;
 }
 
-void rmm__engine_news(engine_t *engine, uint64_t *grown_out, uint64_t *stuck_out)
+engine_news_t rmm__engine_news(engine_t *engine)
 {
-    *grown_out =
-        atomic_exchange_explicit(&engine->grown_bytes, 0, memory_order_relaxed);
-    *stuck_out =
-        atomic_exchange_explicit(&engine->stuck_bytes, 0, memory_order_relaxed);
+    return (engine_news_t){
+        .grown_bytes =
+            atomic_exchange_explicit(&engine->grown_bytes, 0, memory_order_relaxed),
+        .stuck_bytes =
+            atomic_exchange_explicit(&engine->stuck_bytes, 0, memory_order_relaxed),
+        .shut_out =
+            atomic_exchange_explicit(&engine->shut_out, 0, memory_order_relaxed),
+        .shut_out_error =
+            atomic_load_explicit(&engine->shut_out_error, memory_order_relaxed)};
 }
 
 rmm_mutex_t *rmm__engine_mutex(engine_t *engine)

@@ -196,19 +196,50 @@ rmm_status_t rmm__pieces_no_memory(void)
 
 /* --- one piece ----------------------------------------------------------------------- */
 
-/* Allow access to the engine's own device and to those that it shares with. */
-static int let_devices_in(const engine_t *engine, const engine_piece_t *piece)
+static int let_in(const engine_t *engine, const engine_piece_t *piece, uint32_t devices)
 {
-    uint32_t devices = engine->range.peers | UINT32_C(1) << engine->device;
-    int error = RMM_DRIVER_OK;
+    return engine->driver->address_access(
+        rmm__range_address(piece->unit), rmm__piece_bytes(piece), devices);
+}
 
-    for (int device = 0; device < 32 && error == RMM_DRIVER_OK; device++) {
-        if ((devices >> device & 1) != 0) {
-            error = engine->driver->address_access(
-                rmm__range_address(piece->unit), rmm__piece_bytes(piece), device);
+static void remember_refusal(engine_t *engine, uint32_t peer, int error)
+{
+    uint32_t before =
+        atomic_fetch_or_explicit(&engine->shut_out_ever, peer, memory_order_relaxed);
+
+    if ((before & peer) == 0) {
+        atomic_store_explicit(&engine->shut_out_error, error, memory_order_relaxed);
+        atomic_fetch_or_explicit(&engine->shut_out, peer, memory_order_relaxed);
+    }
+}
+
+/* One by one, because all together were refused. Its own device needs the memory; of the others,
+ * the owner of the engine hears which get no access. */
+RMM_COLD static int let_in_singly(engine_t *engine, const engine_piece_t *piece)
+{
+    int error = let_in(engine, piece, RMM_DRIVER_DEVICE(engine->device));
+
+    for (int device = 0; error == RMM_DRIVER_OK && device < RMM_DRIVER_SET_DEVICES;
+         device++) {
+        uint32_t peer = engine->range.peers & RMM_DRIVER_DEVICE(device);
+        int refusal = peer != 0 ? let_in(engine, piece, peer) : RMM_DRIVER_OK;
+
+        if (refusal != RMM_DRIVER_OK) {
+            remember_refusal(engine, peer, refusal);
         }
     }
     return error;
+}
+
+/* Allow access to the engine's own device and to those that it shares with, in one call. */
+static int let_devices_in(engine_t *engine, const engine_piece_t *piece)
+{
+    uint32_t own = RMM_DRIVER_DEVICE(engine->device);
+    int error = let_in(engine, piece, own | engine->range.peers);
+
+    return error == RMM_DRIVER_OK || engine->range.peers == 0
+               ? error
+               : let_in_singly(engine, piece);
 }
 
 void rmm__piece_stick(engine_t *engine, engine_piece_t *piece)

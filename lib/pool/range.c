@@ -16,26 +16,6 @@
 
 #define RANGE_TIMES 8 /* addresses, as a multiple of the device's memory */
 
-/* The devices that can access this one's memory. */
-static int find_peers(const engine_t *engine, uint32_t *peers_out)
-{
-    uint32_t peers = 0;
-    int count;
-    int error = engine->driver->device_count(&count);
-
-    for (int device = 0; error == RMM_DRIVER_OK && device < count && device < 32;
-         device++) {
-        int can = 0;
-
-        if (device != engine->device) {
-            error = engine->driver->peer_can_access(device, engine->device, &can);
-            peers |= (uint32_t)(can != 0) << device;
-        }
-    }
-    *peers_out = error == RMM_DRIVER_OK ? peers : 0;
-    return error;
-}
-
 /* As many addresses as possible, at least the size of the device's memory. */
 static int reserve_addresses(engine_t *engine, uint64_t capacity_bytes)
 {
@@ -72,7 +52,7 @@ static int ask_device(engine_t *engine, const engine_plan_t *plan)
         error = engine->driver->virtual_granularity(&granule);
     }
     if (error == RMM_DRIVER_OK && plan->shares_with_peers) {
-        error = find_peers(engine, &engine->range.peers);
+        engine->range.peers = rmm__driver_peers(engine->driver, engine->device);
     }
     if (error == RMM_DRIVER_OK) {
         engine->range.granule_bytes = granule;

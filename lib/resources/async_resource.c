@@ -23,9 +23,12 @@ static const rmm_resource_ops_t async_ops = RMM_MEMPOOL_OPS("async");
 static rmm_status_t check_options(const rmm_async_options_t *options)
 {
     RMM_CHECK_ARG((options->handle_types & ~HANDLE_TYPES) == 0, "unknown handle type");
-    RMM_CHECK_ARG((options->flags & ~RMM_ASYNC_RELEASE_UNUSED) == 0, "unknown flag");
     RMM_CHECK_ARG(
-        options->flags == 0 || options->release_threshold_bytes == 0,
+        (options->flags & ~(RMM_ASYNC_RELEASE_UNUSED | RMM_ASYNC_NO_PEER_ACCESS)) == 0,
+        "unknown flag");
+    RMM_CHECK_ARG(
+        (options->flags & RMM_ASYNC_RELEASE_UNUSED) == 0 ||
+            options->release_threshold_bytes == 0,
         "RMM_ASYNC_RELEASE_UNUSED means a threshold of 0: leave "
         "release_threshold_bytes 0");
     return RMM_OK;
@@ -94,7 +97,7 @@ static rmm_status_t fill(
 }
 
 static rmm_status_t make_pool(
-    const rmm_driver_t *driver, const rmm_async_options_t *options,
+    const rmm_driver_t *driver, int device, const rmm_async_options_t *options,
     rmm_driver_mempool_t *pool_out)
 {
     rmm_driver_mempool_t pool;
@@ -111,6 +114,9 @@ static rmm_status_t make_pool(
     }
     if (error != RMM_DRIVER_OK) {
         return rmm__driver_error(driver, error, "cudaMemPoolCreate");
+    }
+    if ((options->flags & RMM_ASYNC_NO_PEER_ACCESS) == 0) {
+        rmm__mempool_share(driver, device, pool);
     }
     status = fill(driver, options, pool);
     if (status != RMM_OK) {
@@ -140,7 +146,7 @@ static rmm_status_t create(
     if (status != RMM_OK) {
         return status;
     }
-    status = make_pool(driver, options, &plan.handle);
+    status = make_pool(driver, device, options, &plan.handle);
     if (status == RMM_OK) {
         status = rmm__mempool_resource_create(&plan, out);
         if (status != RMM_OK) {

@@ -99,6 +99,43 @@ rmm_status_t rmm__mempool_open(const rmm_mempool_plan_t *plan, rmm_mempool_t **p
     return RMM_OK;
 }
 
+/* --- peers ------------------------------------------------------------------------- */
+
+static int share_singly(
+    const rmm_driver_t *driver, uint32_t peers, rmm_driver_mempool_t pool,
+    uint32_t *shut_out)
+{
+    int last_error = RMM_DRIVER_OK;
+
+    *shut_out = 0;
+    for (int device = 0; device < RMM_DRIVER_SET_DEVICES; device++) {
+        uint32_t peer = peers & RMM_DRIVER_DEVICE(device);
+        int error = peer != 0 ? driver->mempool_access(pool, peer) : RMM_DRIVER_OK;
+
+        if (error != RMM_DRIVER_OK) {
+            *shut_out |= peer;
+            last_error = error;
+        }
+    }
+    return last_error;
+}
+
+void rmm__mempool_share(
+    const rmm_driver_t *driver, int device, rmm_driver_mempool_t pool)
+{
+    uint32_t peers = rmm__driver_peers(driver, device);
+    uint32_t shut_out;
+    int error;
+
+    if (peers == 0 || driver->mempool_access(pool, peers) == RMM_DRIVER_OK) {
+        return;
+    }
+    error = share_singly(driver, peers, pool, &shut_out);
+    if (shut_out != 0) {
+        rmm__driver_warn_shut_out("a memory pool", driver, device, shut_out, error);
+    }
+}
+
 /* --- kept blocks -------------------------------------------------------------------- */
 
 static void add_kept(_Atomic(rmm_mempool_kept_t *) *list, rmm_mempool_kept_t *block)

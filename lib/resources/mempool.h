@@ -106,6 +106,12 @@ rmm_status_t rmm__mempool_require(const rmm_driver_t *driver, int device);
 rmm_status_t
 rmm__mempool_resource_create(const rmm_mempool_plan_t *plan, rmm_resource_t **out);
 
+/* Let every device that can access this one's memory use that of the pool, also what it has
+ * already. What fails is logged as a warning, once for each pool: the pool serves its own device
+ * all the same. In a scope. */
+void rmm__mempool_share(
+    const rmm_driver_t *driver, int device, rmm_driver_mempool_t pool);
+
 /* --- mempool.c: the pools themselves ------------------------------------------------ */
 
 /* The pool with this handle, one reference. RMM_OK or RMM_ERR_OUT_OF_HOST_MEMORY. */

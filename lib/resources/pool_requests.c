@@ -6,6 +6,7 @@
 #include "resources/pool_resource.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "base/diag_attach.h"
 #include "log/log.h"
@@ -78,22 +79,31 @@ rmm__pool_unknown_stream(const pool_resource_t *self, rmm_stream_t stream, int e
 
 RMM_COLD void rmm__pool_log_news(pool_resource_t *self)
 {
-    uint64_t grown, stuck;
+    const engine_news_t news = rmm__engine_news(self->engine);
 
-    rmm__engine_news(self->engine, &grown, &stuck);
-    if (grown != 0) {
+    if (news.grown_bytes != 0) {
         rmm__log_info(
             "%s '%s' (%" PRIu32 "): grew by %" PRIu64 " bytes to %" PRIu64,
             rmm_resource_type(&self->base), self->base.name, self->base.instance_id,
-            grown, RMM_ACCOUNTING_GET(&self->base.accounting, reserved_bytes));
+            news.grown_bytes,
+            RMM_ACCOUNTING_GET(&self->base.accounting, reserved_bytes));
     }
-    if (stuck != 0) {
+    if (news.stuck_bytes != 0) {
         rmm__log_error(
             "%s '%s' (%" PRIu32 "): %" PRIu64
             " bytes could not be unmapped or released; "
             "neither it nor the device can use them",
             rmm_resource_type(&self->base), self->base.name, self->base.instance_id,
-            stuck);
+            news.stuck_bytes);
+    }
+    if (news.shut_out != 0) {
+        char what[64];
+
+        snprintf(
+            what, sizeof(what), "pool '%.32s' (%" PRIu32 ")", self->base.name,
+            self->base.instance_id);
+        rmm__driver_warn_shut_out(
+            what, self->driver, self->base.device, news.shut_out, news.shut_out_error);
     }
 }
 

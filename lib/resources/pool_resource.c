@@ -46,10 +46,11 @@ static rmm_status_t check_options(rmm_pool_options_t *options)
 
 static rmm_status_t check_flags(const rmm_resource_t *upstream, uint64_t flags)
 {
+    const uint64_t peer_flags = RMM_POOL_PEER_ACCESS | RMM_POOL_NO_PEER_ACCESS;
     bool is_virtual = (flags & RMM_POOL_VIRTUAL) != 0;
 
     RMM_CHECK_ARG(upstream != NULL || is_virtual, "upstream is NULL");
-    if ((flags & ~(RMM_POOL_VIRTUAL | RMM_POOL_PEER_ACCESS)) != 0) {
+    if ((flags & ~(RMM_POOL_VIRTUAL | peer_flags)) != 0) {
         return rmm__error(
             RMM_ERR_INVALID_ARGUMENT,
             "flags %#" PRIx64 " has a bit that is not one of RMM_POOL_*", flags);
@@ -60,12 +61,18 @@ static rmm_status_t check_flags(const rmm_resource_t *upstream, uint64_t flags)
             "RMM_POOL_VIRTUAL maps the device's own memory: pass NULL for upstream, or "
             "leave the flag out");
     }
-    if (!is_virtual && (flags & RMM_POOL_PEER_ACCESS) != 0) {
+    if (!is_virtual && (flags & peer_flags) != 0) {
         return rmm__error(
-            RMM_ERR_INVALID_ARGUMENT, "RMM_POOL_PEER_ACCESS needs RMM_POOL_VIRTUAL: "
-                                      "for memory of an upstream call "
-                                      "cudaDeviceEnablePeerAccess()");
+            RMM_ERR_INVALID_ARGUMENT,
+            "%s needs RMM_POOL_VIRTUAL: who may use memory of an upstream is the "
+            "upstream's affair, and for memory of cudaMalloc() that of "
+            "cudaDeviceEnablePeerAccess()",
+            (flags & RMM_POOL_PEER_ACCESS) != 0 ? "RMM_POOL_PEER_ACCESS"
+                                                : "RMM_POOL_NO_PEER_ACCESS");
     }
+    RMM_CHECK_ARG(
+        (flags & peer_flags) != peer_flags,
+        "RMM_POOL_PEER_ACCESS and RMM_POOL_NO_PEER_ACCESS exclude each other");
     return RMM_OK;
 }
 
@@ -137,7 +144,7 @@ rmm_status_t rmm_pool_resource_create(
                 {.initial_bytes = opts.initial_bytes,
                  .maximum_bytes = opts.maximum_bytes,
                  .is_range = (opts.flags & RMM_POOL_VIRTUAL) != 0,
-                 .shares_with_peers = (opts.flags & RMM_POOL_PEER_ACCESS) != 0}},
+                 .shares_with_peers = (opts.flags & RMM_POOL_NO_PEER_ACCESS) == 0}},
         out);
     rmm_resource_release(chunks);
     return status;

@@ -620,15 +620,18 @@ static void mapped_memory_holds_data(void **state)
     two = create(2 * granule);
     assert_cuda(driver->address_map(ptr, granule, one));
     assert_cuda(driver->address_map(ptr + granule, 2 * granule, two));
-    assert_cuda(driver->address_access(ptr, 3 * granule, 0)); /* both at once */
-    assert_cuda(driver->physical_release(two)); /* lives while it is mapped */
+    assert_cuda(driver->address_access(
+        ptr, 3 * granule, RMM_DRIVER_DEVICE(0))); /* both at once */
+    assert_cuda(driver->physical_release(two));   /* lives while it is mapped */
     assert_cuda(driver->memset_async(ptr, 1, 3 * granule, RMM_STREAM_LEGACY));
-    assert_cuda(driver->address_access(ptr, 3 * granule, 0)); /* again */
+    assert_cuda(
+        driver->address_access(ptr, 3 * granule, RMM_DRIVER_DEVICE(0))); /* again */
     assert_filled(ptr, 1, 3 * granule);
 
     assert_cuda(driver->address_unmap(ptr, granule));
     assert_cuda(driver->address_map(ptr + 8 * granule, granule, one)); /* moved */
-    assert_cuda(driver->address_access(ptr + 8 * granule, granule, 0));
+    assert_cuda(
+        driver->address_access(ptr + 8 * granule, granule, RMM_DRIVER_DEVICE(0)));
     assert_filled(ptr + 8 * granule, 1, granule);
     assert_filled(ptr + granule, 1, 2 * granule);
     assert_cuda(driver->address_unmap(ptr + 8 * granule, granule));
@@ -676,7 +679,7 @@ static void wrong_orders_are_refused(void **state)
         driver->address_free(ptr, 4 * granule));
     print_message(
         "fact: access to more than is mapped answers %d\n",
-        driver->address_access(ptr, 3 * granule, 0));
+        driver->address_access(ptr, 3 * granule, RMM_DRIVER_DEVICE(0)));
     print_message(
         "fact: create of half a granule answers %d\n",
         driver->physical_create(granule / 2, &half));

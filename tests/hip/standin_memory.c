@@ -43,6 +43,21 @@ static hip_error_t end_at(int error)
     return done(error);
 }
 
+/* The devices that a call lets in; 0: it is malformed. */
+static uint32_t devices_of(const hip_access_t *access, size_t count)
+{
+    uint32_t devices = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (access[i].flags != HIP_ACCESS_READ_WRITE ||
+            access[i].location.type != HIP_LOCATION_DEVICE) {
+            return 0;
+        }
+        devices |= RMM_DRIVER_DEVICE(access[i].location.id);
+    }
+    return devices;
+}
+
 /* ---- pools ---- */
 
 static rmm_driver_mempool_t pool_of(hip_pool_t pool)
@@ -100,6 +115,15 @@ hipMemPoolSetAttribute(hip_pool_t pool, hip_pool_attribute_t attribute, void *va
     return attribute != HIP_POOL_RELEASE_THRESHOLD
                ? done(RMM_DRIVER_INVALID_VALUE)
                : SIM(sim->mempool_set_threshold(pool_of(pool), bytes));
+}
+
+hip_error_t
+hipMemPoolSetAccess(hip_pool_t pool, const hip_access_t *access, size_t count)
+{
+    uint32_t devices = devices_of(access, count);
+
+    return devices == 0 ? done(RMM_DRIVER_INVALID_VALUE)
+                        : SIM(sim->mempool_access(pool_of(pool), devices));
 }
 
 hip_error_t hipMemPoolTrimTo(hip_pool_t pool, size_t keep_bytes)
@@ -193,8 +217,8 @@ hip_error_t hipMemUnmap(void *ptr, size_t bytes)
 hip_error_t
 hipMemSetAccess(void *ptr, size_t bytes, const hip_access_t *access, size_t count)
 {
-    return count != 1 || access->flags != HIP_ACCESS_READ_WRITE ||
-                   access->location.type != HIP_LOCATION_DEVICE
-               ? done(RMM_DRIVER_INVALID_VALUE)
-               : SIM(sim->address_access(ptr, bytes, access->location.id));
+    uint32_t devices = devices_of(access, count);
+
+    return devices == 0 ? done(RMM_DRIVER_INVALID_VALUE)
+                        : SIM(sim->address_access(ptr, bytes, devices));
 }

@@ -33,9 +33,10 @@ struct sim_async_block {
     sim_async_block_t *next; /* in its bucket */
     sim_async_block_t *next_pending;
     uint32_t references;
-    sim_mempool_t *pool;    /* NULL: a graph's */
-    sim_piece_t piece;      /* of the pool; a graph's has no segment */
-    uint64_t capture_id;    /* a graph's: which capture made it; a pool's: 0 */
+    sim_mempool_t *pool; /* NULL: a graph's */
+    sim_piece_t piece;   /* of the pool; a graph's has no segment */
+    uint64_t capture_id; /* a graph's: which capture made it; a pool's: 0 */
+    uint32_t access; /* a graph's: other devices that may use it, as of the pool then */
     sim_stream_t *freed_on; /* while pending: alive, as its work has not run */
     bool has_run;           /* the allocation; a graph's: and no free since */
     bool is_taken;          /* handed out again before the free ran */
@@ -265,6 +266,7 @@ static int graph_alloc_locked(
     }
     block->piece.bytes = bytes;
     block->capture_id = rmm__sim_capture_id_locked(stream);
+    block->access = pool->access;
     block->references = 2;
     table_add(block);
     error = submit(stream, block, run_alloc);
@@ -364,6 +366,14 @@ int rmm__sim_mempool_free(void *ptr, rmm_stream_t handle)
     }
     rmm__sim_leave();
     return error;
+}
+
+uint32_t rmm__sim_async_access_locked(const char *begin)
+{
+    const sim_async_block_t *block = table_find(begin);
+
+    RMM_ASSERT_LOCKED(&rmm__sim_lock);
+    return block != NULL ? block->access : 0;
 }
 
 /* mem_free() of such memory, which waits for nothing: only an allocation that has not run does. */

@@ -124,6 +124,7 @@ bool rmm__sim_parse_number(const char *text, uint64_t *number_out);
     X(mempool_trim)                                                                    \
     X(mempool_alloc)                                                                   \
     X(mempool_free)                                                                    \
+    X(mempool_access)                                                                  \
     X(virtual_granularity)                                                             \
     X(address_reserve)                                                                 \
     X(address_free)                                                                    \
@@ -262,7 +263,7 @@ typedef struct sim_task {
     rmm_sim_kernel_fn kernel;
     const void **params; /* into the same allocation */
     void *dst;
-    const void *src;
+    const void *src; /* a kernel's: its copied parameters */
     int value;
     size_t bytes;
     void (*run)(void *object);
@@ -467,8 +468,12 @@ typedef struct sim_block {
 bool rmm__sim_memory_find_locked(const void *ptr, sim_block_t *out);
 /* An address of a device, allocated or not. */
 bool rmm__sim_memory_is_device_locked(const void *ptr);
-/* May a copy or fill use this? A violation if not; true outside of plain device memory. */
-bool rmm__sim_memory_allows_locked(const void *ptr, size_t bytes);
+/* May a copy or fill of this device use it? A violation if not; true outside of device memory
+ * that is not mapped. */
+bool rmm__sim_memory_allows_locked(const void *ptr, size_t bytes, int device);
+/* May a kernel of this device be given the address? A violation if it is in memory that only
+ * other devices may use; true for any other address. */
+bool rmm__sim_memory_reaches_locked(const void *ptr, int device);
 
 int rmm__sim_mem_alloc(void **ptr_out, size_t bytes);
 int rmm__sim_mem_free(void *ptr);
@@ -496,6 +501,11 @@ int rmm__sim_mempool_set_threshold(rmm_driver_mempool_t pool, uint64_t bytes);
 int rmm__sim_mempool_figures(
     rmm_driver_mempool_t pool, rmm_driver_mempool_figures_t *figures);
 int rmm__sim_mempool_trim(rmm_driver_mempool_t pool, size_t keep_bytes);
+int rmm__sim_mempool_access(rmm_driver_mempool_t pool, uint32_t devices);
+/* The devices that may use memory of a pool: a segment, by its beginning. */
+uint32_t rmm__sim_mempool_access_locked(const char *begin);
+/* Every device of the set exists and can access the memory of `device`. */
+bool rmm__sim_are_peers(uint32_t devices, int device);
 /* The program has waited for work of the device: pools keep to their thresholds. */
 void rmm__sim_mempool_settle_locked(int device);
 
@@ -506,6 +516,8 @@ int rmm__sim_mempool_alloc(
 int rmm__sim_mempool_free(void *ptr, rmm_stream_t stream);
 /* Behind all work of the device, whose memory this is. */
 int rmm__sim_async_free_now_locked(void *ptr, int device);
+/* The devices that may use memory of a graph, by its beginning. */
+uint32_t rmm__sim_async_access_locked(const char *begin);
 
 /* ---- virtual.c ---- */
 
@@ -516,12 +528,14 @@ int rmm__sim_physical_create(size_t bytes, rmm_driver_physical_t *physical_out);
 int rmm__sim_physical_release(rmm_driver_physical_t physical);
 int rmm__sim_address_map(void *ptr, size_t bytes, rmm_driver_physical_t physical);
 int rmm__sim_address_unmap(void *ptr, size_t bytes);
-int rmm__sim_address_access(void *ptr, size_t bytes, int device);
+int rmm__sim_address_access(void *ptr, size_t bytes, uint32_t devices);
 uint64_t rmm__sim_address_bytes_locked(void);
 /* An address of a reservation. */
 bool rmm__sim_virtual_holds_locked(const void *ptr);
 /* May work of the device touch this? A violation if not; true outside reservations. */
 bool rmm__sim_virtual_allows_locked(const void *ptr, size_t bytes, int device);
+/* As rmm__sim_memory_reaches_locked(), for what is mapped. */
+bool rmm__sim_virtual_reaches_locked(const void *ptr, int device);
 
 /* ---- managed.c ---- */
 

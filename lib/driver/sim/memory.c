@@ -294,20 +294,62 @@ bool rmm__sim_memory_find_locked(const void *ptr, sim_block_t *out)
     return true;
 }
 
-bool rmm__sim_memory_allows_locked(const void *ptr, size_t bytes)
+/* May the device use the block? Copies reach plain memory of every device, through the host. */
+static bool is_open_to(const sim_block_t *block, int device)
 {
-    int device = device_of_locked(ptr);
+    if (block->device == device) {
+        return true;
+    }
+    switch (block->use) {
+    case SIM_USE_POOL:
+        return (rmm__sim_mempool_access_locked(block->begin) >> device & 1) != 0;
+    case SIM_USE_GRAPH:
+        return (rmm__sim_async_access_locked(block->begin) >> device & 1) != 0;
+    case SIM_USE_PLAIN:
+    case SIM_USE_MANAGED:
+    case SIM_USE_MANAGED_POOL:
+        break;
+    }
+    return true;
+}
+
+bool rmm__sim_memory_allows_locked(const void *ptr, size_t bytes, int device)
+{
+    int owner = device_of_locked(ptr);
     sim_block_t block;
 
     RMM_ASSERT_LOCKED(&rmm__sim_lock);
-    if (device < 0 ||
-        (rmm__sim_memory_find_locked(ptr, &block) &&
-         bytes <= (uint64_t)(block.begin + block.bytes - (const char *)ptr))) {
+    if (owner < 0) {
+        return true;
+    }
+    if (!rmm__sim_memory_find_locked(ptr, &block) ||
+        bytes > (uint64_t)(block.begin + block.bytes - (const char *)ptr)) {
+        rmm__sim_violation_locked(
+            "a copy or fill of %zu bytes at %p: not within one allocation of device %d",
+            bytes, ptr, owner);
+        return false;
+    }
+    if (!is_open_to(&block, device)) {
+        rmm__sim_violation_locked(
+            "a copy or fill of %zu bytes at %p on device %d: no access to this memory "
+            "pool of device %d",
+            bytes, ptr, device, owner);
+        return false;
+    }
+    return true;
+}
+
+bool rmm__sim_memory_reaches_locked(const void *ptr, int device)
+{
+    sim_block_t block;
+
+    RMM_ASSERT_LOCKED(&rmm__sim_lock);
+    if (!rmm__sim_memory_find_locked(ptr, &block) || is_open_to(&block, device)) {
         return true;
     }
     rmm__sim_violation_locked(
-        "a copy or fill of %zu bytes at %p: not within one allocation of device %d",
-        bytes, ptr, device);
+        "a kernel on device %d: no access to the memory pool of device %d at %p",
+        device, block.device, ptr);
     return false;
 }
 

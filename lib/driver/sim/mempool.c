@@ -332,6 +332,41 @@ int rmm__sim_mempool_trim(rmm_driver_mempool_t handle, size_t keep_bytes)
     return error;
 }
 
+/* CUDA lets a fresh pool take devices that are no peers, and its allocations fail. */
+int rmm__sim_mempool_access(rmm_driver_mempool_t handle, uint32_t devices)
+{
+    int error;
+    sim_mempool_t *pool =
+        rmm__sim_enter_object(&handles, handle, "mempool_access", &error);
+
+    if (pool == NULL) {
+        return error;
+    }
+    error = rmm__sim_capture_forbids_locked();
+    if (error == RMM_DRIVER_OK && !rmm__sim_are_peers(devices, pool->device)) {
+        error = RMM_DRIVER_INVALID_DEVICE;
+    }
+    if (error == RMM_DRIVER_OK) {
+        pool->access |= devices;
+    }
+    rmm__sim_leave();
+    return error;
+}
+
+uint32_t rmm__sim_mempool_access_locked(const char *begin)
+{
+    RMM_ASSERT_LOCKED(&rmm__sim_lock);
+    for (const sim_mempool_t *pool = pools; pool != NULL; pool = pool->next) {
+        for (const sim_segment_t *segment = pool->segments; segment != NULL;
+             segment = segment->next) {
+            if (segment->begin == begin) {
+                return pool->access;
+            }
+        }
+    }
+    return 0;
+}
+
 /* Entered if there is such a pool; else NULL and the error. */
 static sim_mempool_t *
 enter_pool(const char *call, rmm_driver_mempool_t handle, int *error_out)

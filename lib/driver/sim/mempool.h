@@ -27,6 +27,7 @@ typedef struct sim_mempool {
     sim_entry_t *entry; /* NULL: destroyed, and goes with its last block */
     int device;
     bool is_managed; /* the device's own: never destroyed */
+    uint32_t access; /* other devices that may use its memory */
     uint64_t threshold;
     uint64_t reserved_bytes;
     uint64_t used_bytes;   /* handed out, and not yet given to mempool_free() */

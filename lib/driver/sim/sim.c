@@ -174,6 +174,19 @@ static int sim_peer_can_access(int device, int peer, int *can)
     return error;
 }
 
+bool rmm__sim_are_peers(uint32_t devices, int device)
+{
+    bool has_peers = rmm__sim_attribute(SIM_PEERS) != 0;
+
+    for (int other = 0; other < RMM_DRIVER_SET_DEVICES; other++) {
+        if ((devices & RMM_DRIVER_DEVICE(other)) != 0 &&
+            (other >= config.device_count || (other != device && !has_peers))) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* ---- the table: each call behind the fault plan ---- */
 
 #define FAULTED(name, parameters, arguments)                                           \
@@ -221,6 +234,7 @@ FAULTED(
     (rmm_driver_mempool_t pool, void **ptr, size_t bytes, rmm_stream_t stream),
     (pool, ptr, bytes, stream))
 FAULTED(mempool_free, (void *ptr, rmm_stream_t stream), (ptr, stream))
+FAULTED(mempool_access, (rmm_driver_mempool_t pool, uint32_t devices), (pool, devices))
 FAULTED(virtual_granularity, (size_t * bytes), (bytes))
 FAULTED(address_reserve, (void **ptr, size_t bytes), (ptr, bytes))
 FAULTED(address_free, (void *ptr, size_t bytes), (ptr, bytes))
@@ -231,7 +245,8 @@ FAULTED(
     address_map, (void *ptr, size_t bytes, rmm_driver_physical_t physical),
     (ptr, bytes, physical))
 FAULTED(address_unmap, (void *ptr, size_t bytes), (ptr, bytes))
-FAULTED(address_access, (void *ptr, size_t bytes, int device), (ptr, bytes, device))
+FAULTED(
+    address_access, (void *ptr, size_t bytes, uint32_t devices), (ptr, bytes, devices))
 FAULTED(stream_create, (uint32_t flags, rmm_stream_t *stream), (flags, stream))
 FAULTED(stream_destroy, (rmm_stream_t stream), (stream))
 FAULTED(stream_flags, (rmm_stream_t stream, uint32_t *flags), (stream, flags))

@@ -297,11 +297,6 @@ int rmm__sim_physical_release(rmm_driver_physical_t handle)
 
 /* ---- mapping ---- */
 
-static bool may_access(int device, const sim_physical_t *physical)
-{
-    return device == physical->device || rmm__sim_attribute(SIM_PEERS) != 0;
-}
-
 static bool is_free(const sim_reservation_t *reservation, char *ptr, uint64_t bytes)
 {
     for (uint64_t at = 0; at < bytes; at += GRANULARITY) {
@@ -420,7 +415,7 @@ static bool is_whole(const sim_reservation_t *reservation, char *ptr, uint64_t b
 }
 
 /* The host stands for all devices: what one may use, it can touch. */
-static int let_in(sim_mapping_t *mapping, int device)
+static int let_in(sim_mapping_t *mapping, uint32_t devices)
 {
     if (mapping->access == 0) {
         if (mprotect(mapping->begin, mapping->bytes, PROT_READ | PROT_WRITE) != 0) {
@@ -428,41 +423,43 @@ static int let_in(sim_mapping_t *mapping, int device)
         }
         rmm__sim_poison_locked(mapping->begin, mapping->bytes, RMM_SIM_POISON_ALLOC);
     }
-    mapping->access |= UINT32_C(1) << device;
+    mapping->access |= devices;
     return RMM_DRIVER_OK;
 }
 
-static int access_locked(char *ptr, uint64_t bytes, int device)
+static int access_locked(char *ptr, uint64_t bytes, uint32_t devices)
 {
     sim_reservation_t *reservation = reservation_around(ptr, bytes);
     int error = RMM_DRIVER_OK;
 
-    if (device < 0 || device >= rmm__sim_device_count()) {
-        return RMM_DRIVER_INVALID_DEVICE;
+    if (devices == 0) {
+        return RMM_DRIVER_INVALID_VALUE;
     }
     if (reservation == NULL || !is_whole(reservation, ptr, bytes)) {
         return refuse("address_access", "not whole mappings", ptr, bytes);
     }
     for (uint64_t at = 0; at < bytes; at += GRANULARITY) {
-        if (!may_access(device, (*mapping_entry(reservation, ptr + at))->physical)) {
+        const sim_mapping_t *mapping = *mapping_entry(reservation, ptr + at);
+
+        if (!rmm__sim_are_peers(devices, mapping->physical->device)) {
             return RMM_DRIVER_INVALID_DEVICE;
         }
     }
     for (uint64_t at = 0; at < bytes && error == RMM_DRIVER_OK;) {
         sim_mapping_t *mapping = *mapping_entry(reservation, ptr + at);
 
-        error = let_in(mapping, device);
+        error = let_in(mapping, devices);
         at += mapping->bytes;
     }
     return error;
 }
 
-int rmm__sim_address_access(void *ptr, size_t bytes, int device)
+int rmm__sim_address_access(void *ptr, size_t bytes, uint32_t devices)
 {
     int error = begin("address_access");
 
     if (error == RMM_DRIVER_OK) {
-        error = access_locked(ptr, bytes, device);
+        error = access_locked(ptr, bytes, devices);
         rmm__sim_leave();
     }
     return error;
@@ -497,6 +494,22 @@ bool rmm__sim_virtual_allows_locked(const void *ptr, size_t bytes, int device)
             return false;
         }
         at = mapping->begin + mapping->bytes;
+    }
+    return true;
+}
+
+bool rmm__sim_virtual_reaches_locked(const void *ptr, int device)
+{
+    const sim_reservation_t *reservation = reservation_of(ptr);
+    const sim_mapping_t *mapping =
+        reservation != NULL ? *mapping_entry(reservation, ptr) : NULL;
+
+    RMM_ASSERT_LOCKED(&rmm__sim_lock);
+    if (mapping != NULL && (mapping->access >> device & 1) == 0) {
+        rmm__sim_violation_locked(
+            "a kernel on device %d: no access to what device %d has mapped at %p",
+            device, mapping->physical->device, ptr);
+        return false;
     }
     return true;
 }

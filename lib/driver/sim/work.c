@@ -100,7 +100,8 @@ sim_task_t *rmm__sim_task_kernel(
     rmm_sim_kernel_fn kernel, const void *const *params, const size_t *param_bytes,
     size_t param_count)
 {
-    size_t room = param_room(param_count * sizeof(void *));
+    size_t table = param_room(param_count * sizeof(void *));
+    size_t room = table;
     sim_task_t *task;
     char *at;
 
@@ -113,7 +114,10 @@ sim_task_t *rmm__sim_task_kernel(
     }
     task->kernel = kernel;
     task->params = (const void **)(void *)(task + 1);
-    at = (char *)task->params + param_room(param_count * sizeof(void *));
+    at = (char *)task->params + table;
+    task->src = at;
+    task->bytes = room - table;
+    memset(at, 0, task->bytes);
     for (size_t i = 0; i < param_count; i++) {
         memcpy(at, params[i], param_bytes[i]);
         task->params[i] = at;
@@ -172,7 +176,24 @@ void rmm__sim_task_release_locked(sim_task_t *task)
 static bool may_use(const void *ptr, size_t bytes, int device)
 {
     return rmm__sim_virtual_allows_locked(ptr, bytes, device) &&
-           rmm__sim_memory_allows_locked(ptr, bytes);
+           rmm__sim_memory_allows_locked(ptr, bytes, device);
+}
+
+/* No parameter is an address that is out of the device's reach. */
+static bool params_reach(const sim_task_t *task, int device)
+{
+    const char *words = task->src;
+
+    for (size_t at = 0; at < task->bytes; at += sizeof(void *)) {
+        const void *ptr;
+
+        memcpy(&ptr, words + at, sizeof(ptr));
+        if (!rmm__sim_virtual_reaches_locked(ptr, device) ||
+            !rmm__sim_memory_reaches_locked(ptr, device)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 /* False, and a violation, where a real GPU would refuse it or end the program's context. */
@@ -185,6 +206,7 @@ static bool task_may_run(const sim_task_t *task, int device)
     case SIM_TASK_SET:
         return may_use(task->dst, task->bytes, device);
     case SIM_TASK_KERNEL:
+        return params_reach(task, device);
     case SIM_TASK_CALL:
         break;
     }

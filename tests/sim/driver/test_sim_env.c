@@ -215,8 +215,9 @@ static bool shares_nothing(const char *value)
     return driver != NULL && driver->address_reserve(&ptr, granule) == 0 &&
            driver->physical_create(granule, &physical) == 0 &&
            driver->address_map(ptr, granule, physical) == 0 &&
-           driver->address_access(ptr, granule, 0) == 0 &&
-           driver->address_access(ptr, granule, 1) == RMM_DRIVER_INVALID_DEVICE;
+           driver->address_access(ptr, granule, RMM_DRIVER_DEVICE(0)) == 0 &&
+           driver->address_access(ptr, granule, RMM_DRIVER_DEVICE(1)) ==
+               RMM_DRIVER_INVALID_DEVICE;
 }
 
 static bool breaks_its_promise(const char *value)

@@ -71,7 +71,8 @@ static void virtual_once(worker_t *self, rmm_stream_t stream)
     self->errors += driver->address_reserve(&ptr, 2 * granule) != 0;
     self->errors += driver->physical_create(granule, &physical) != 0;
     self->errors += driver->address_map(ptr, granule, physical) != 0;
-    self->errors += driver->address_access(ptr, granule, self->index % 2) != 0;
+    self->errors +=
+        driver->address_access(ptr, granule, RMM_DRIVER_DEVICE(self->index % 2)) != 0;
     self->errors += driver->physical_release(physical) != 0;
     self->errors += driver->memset_async(ptr, 1, 64, stream) != 0;
     self->errors += driver->stream_synchronize(stream) != 0;

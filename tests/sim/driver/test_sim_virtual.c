@@ -42,7 +42,7 @@ static void map_closed(char *ptr, size_t bytes)
 static void map_fresh(char *ptr, size_t bytes)
 {
     map_closed(ptr, bytes);
-    assert_cuda(sim_driver()->address_access(ptr, bytes, 0));
+    assert_cuda(sim_driver()->address_access(ptr, bytes, RMM_DRIVER_DEVICE(0)));
 }
 
 static void unmap(char *ptr, size_t bytes)
@@ -327,12 +327,14 @@ TEST_CASE(mapped_memory_is_out_of_reach_until_a_device_is_let_in)
     assert_cuda(rmm_sim_device_synchronize());
     assert_int_equal(rmm_sim_violations(), violations + 1);
     assert_non_null(strstr(rmm_sim_last_violation(), "no access"));
-    assert_cuda(sim_driver()->address_access(ptr, 3 * GRANULE, 0)); /* both at once */
+    assert_cuda(sim_driver()->address_access(
+        ptr, 3 * GRANULE, RMM_DRIVER_DEVICE(0))); /* both at once */
     assert_true(can_be_written(ptr));
     assert_true(can_be_written(ptr + 3 * GRANULE - 1));
     assert_int_equal((unsigned char)ptr[GRANULE], RMM_SIM_POISON_ALLOC);
     ptr[0] = 7;
-    assert_cuda(sim_driver()->address_access(ptr, 3 * GRANULE, 0)); /* once more */
+    assert_cuda(sim_driver()->address_access(
+        ptr, 3 * GRANULE, RMM_DRIVER_DEVICE(0))); /* once more */
     assert_int_equal(ptr[0], 7);
     assert_false(can_be_written(ptr + 3 * GRANULE));
     unmap(ptr, GRANULE);
@@ -357,11 +359,16 @@ TEST_CASE(another_device_needs_to_be_let_in)
     assert_non_null(strstr(rmm_sim_last_violation(), "no access"));
     violations++;
 
-    assert_refused(driver->address_access(ptr, GRANULE, 1), "not whole mappings");
-    assert_refused(driver->address_access(ptr, 4 * GRANULE, 1), "not whole mappings");
+    assert_refused(
+        driver->address_access(ptr, GRANULE, RMM_DRIVER_DEVICE(1)),
+        "not whole mappings");
+    assert_refused(
+        driver->address_access(ptr, 4 * GRANULE, RMM_DRIVER_DEVICE(1)),
+        "not whole mappings");
     assert_int_equal(
-        driver->address_access(ptr, 3 * GRANULE, 2), RMM_DRIVER_INVALID_DEVICE);
-    assert_cuda(driver->address_access(ptr, 3 * GRANULE, 1));
+        driver->address_access(ptr, 3 * GRANULE, RMM_DRIVER_DEVICE(2)),
+        RMM_DRIVER_INVALID_DEVICE);
+    assert_cuda(driver->address_access(ptr, 3 * GRANULE, RMM_DRIVER_DEVICE(1)));
     assert_cuda(rmm_sim_memcpy_async(seen, ptr, 8, NULL));
     assert_cuda(rmm_sim_device_synchronize());
     assert_int_equal(rmm_sim_violations(), violations);

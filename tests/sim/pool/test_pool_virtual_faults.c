@@ -188,9 +188,10 @@ static void assert_one_piece_is_lost(const char *plan)
 
 CASE(addresses_that_cannot_be_unmapped_are_never_used_again)
 {
-    assert_one_piece_is_lost("address_access:1,address_unmap:1"); /* the piece itself */
-    assert_one_piece_is_lost("address_access:3,address_unmap:1");
-    assert_one_piece_is_lost("address_access:3,address_unmap:2"); /* undoing another */
+    assert_one_piece_is_lost(
+        "address_access:1,address_access:2,address_unmap:1"); /* the piece */
+    assert_one_piece_is_lost("address_access:3,address_access:4,address_unmap:1");
+    assert_one_piece_is_lost("address_access:3,address_access:4,address_unmap:2");
     assert_one_piece_is_lost("address_map:4,address_unmap:3");
     assert_one_piece_is_lost("physical_create:4:999,address_unmap:1");
 }
@@ -203,7 +204,7 @@ CASE(a_piece_that_cannot_be_let_in_anywhere_is_lost)
 
     fill_pool(pool, blocks);
     give_every_second(pool, blocks);
-    assert_true(rmm_sim_fail("address_access:1,address_unmap:2"));
+    assert_true(rmm_sim_fail("address_access:1,address_access:2,address_unmap:2"));
     assert_int_equal(
         rmm_resource_alloc(pool, BLOCKS / 2 * PIECE, 0, NULL, &large),
         RMM_ERR_OUT_OF_MEMORY);
