@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 # The steps of tests/gpu/run. Each adds rows to the table with attempt or row. Sourced.
 
-steps="machine build suite resources adaptors driver replay bench demo diagnosis frameworks overhead torch python models sanitizer"
+steps="machine build suite resources adaptors driver replay bench demo diagnosis frameworks overhead torch python peers models sanitizer"
 build=build/gpu
 replay=$build/tools/replay/rmm-replay
 
@@ -440,6 +440,37 @@ python_program() { # NAME
     PYTHONPATH=$root/$build/python/package timeout 120 python3 tests/gpu/python_frameworks.py "$1"
     echo $? >"$work/python.rc"
     [ "$(cat "$work/python.rc")" = 0 ]
+}
+
+# --- several GPUs: what peers can use, what it costs, PyTorch across them -----------------------
+
+step_peers() {
+    local fact name figures
+    if [ "$(nvidia-smi --list-gpus | wc -l)" -lt 2 ]; then
+        row peers skipped "fewer than two GPUs here"
+        return
+    fi
+    attempt "memory between GPUs" 240 ctest --test-dir $build -R '^gpu\.gpu_(peers|container_multidevice)$' \
+        --output-on-failure --no-tests=error
+    attempt "facts about peers" 120 peer_facts
+    while read -r fact; do
+        row fact passed "$fact"
+    done < <(cat "$work/peers" 2>/dev/null)
+    if ! python3 -c 'import torch' 2>/dev/null; then
+        row "PyTorch across GPUs" skipped "no PyTorch on this machine"
+        return
+    fi
+    attempt "Python package built" 120 python_built
+    attempt "PyTorch across GPUs" 560 torch_across
+    while IFS=: read -r name figures; do
+        row "$name" passed "$figures"
+    done < <(cat "$work/across" 2>/dev/null)
+}
+peer_facts() {
+    $build/tests/gpu/peer_facts | tee "$work/peers"
+}
+torch_across() {
+    PYTHONPATH=$root/$build/python/package python3 tests/gpu/torch_peers.py all | tee "$work/across"
 }
 
 # --- three models in PyTorch: time and bytes beside PyTorch's own allocators -------------------
