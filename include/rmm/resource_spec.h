@@ -8,8 +8,9 @@
  *   [adaptor[:size]+...]type[:size[:size]]
  *
  * for example "pool", "pool:50%", "pool:1GiB:8GiB" or "fixed_size:2MiB". The first adaptor
- * is the outermost. A size is in bytes, or has one of the units KiB, MiB, GiB, TiB, or is a
- * share of the memory that is free on the device at the time of the call, 1% to 100%.
+ * is the outermost. A size is in bytes, or has one of the units KiB, MiB, GiB, TiB (of 1024) or
+ * kB, MB, GB, TB (of 1000), or is a share of the memory that is free on the device at the time
+ * of the call, 1% to 100%.
  * docs/defaults.md lists the types and adaptors, and the sizes that each takes.
  *
  * Lifetime, threads: as rmm/resource.h.

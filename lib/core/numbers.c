@@ -7,6 +7,10 @@
 
 #include <stdbool.h>
 #include <string.h>
+#include <strings.h>
+
+/* A fraction times a TiB fits in 64 bits. */
+#define FRACTION_DIGITS_MAX 6
 
 /* The digit's value, or 255. */
 static unsigned digit_value(char c)
@@ -51,27 +55,73 @@ rmm_number_result_t rmm__number_parse(const char *text, size_t length, uint64_t 
     return rmm__number_parse_digits(text, length, 10, out);
 }
 
+typedef struct unit {
+    const char *suffix;
+    uint64_t bytes;
+} unit_t;
+
+/* The unit at the end of the text, whose length becomes that of the number; NULL: there is none. */
+static const unit_t *take_unit(const char *text, size_t *length)
+{
+    static const unit_t units[] = {
+        {"KiB", UINT64_C(1) << 10},
+        {"MiB", UINT64_C(1) << 20},
+        {"GiB", UINT64_C(1) << 30},
+        {"TiB", UINT64_C(1) << 40},
+        {"kB", 1000},
+        {"MB", 1000000},
+        {"GB", 1000000000},
+        {"TB", UINT64_C(1000000000000)},
+        {"B", 1}};
+
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        size_t suffix = strlen(units[i].suffix);
+
+        if (*length > suffix &&
+            strncasecmp(text + *length - suffix, units[i].suffix, suffix) == 0) {
+            *length -= suffix;
+            return &units[i];
+        }
+    }
+    return NULL;
+}
+
+/* The bytes of a decimal fraction of a unit, rounded down: "5" of GiB is half of it. */
+static rmm_number_result_t
+parse_fraction(const char *digits, size_t length, const unit_t *unit, uint64_t *out)
+{
+    uint64_t fraction;
+    uint64_t whole = 1;
+
+    if (unit == NULL || length > FRACTION_DIGITS_MAX ||
+        rmm__number_parse(digits, length, &fraction) != RMM_NUMBER_OK) {
+        return RMM_NUMBER_MALFORMED;
+    }
+    for (size_t i = 0; i < length; i++) {
+        whole *= 10;
+    }
+    *out = fraction * unit->bytes / whole;
+    return RMM_NUMBER_OK;
+}
+
 rmm_number_result_t
 rmm__number_parse_bytes(const char *text, size_t length, uint64_t *out)
 {
-    static const struct {
-        const char *suffix;
-        unsigned shift;
-    } units[] = {{"KiB", 10}, {"MiB", 20}, {"GiB", 30}, {"TiB", 40}};
-    unsigned shift = 0;
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
-        if (length > 3 && memcmp(text + length - 3, units[i].suffix, 3) == 0) {
-            shift = units[i].shift;
-            length -= 3;
-        }
+    const unit_t *unit = take_unit(text, &length);
+    const char *point = memchr(text, '.', length);
+    size_t digits = point != NULL ? (size_t)(point - text) : length;
+    uint64_t factor = unit != NULL ? unit->bytes : 1;
+    uint64_t value, fraction = 0;
+    rmm_number_result_t result = rmm__number_parse(text, digits, &value);
+
+    if (result == RMM_NUMBER_OK && point != NULL) {
+        result = parse_fraction(point + 1, length - digits - 1, unit, &fraction);
     }
-    uint64_t value;
-    rmm_number_result_t result = rmm__number_parse_digits(text, length, 10, &value);
-    if (result == RMM_NUMBER_OK && value > UINT64_MAX >> shift) {
-        return RMM_NUMBER_TOO_LARGE;
+    if (result == RMM_NUMBER_OK && value > (UINT64_MAX - fraction) / factor) {
+        result = RMM_NUMBER_TOO_LARGE;
     }
     if (result == RMM_NUMBER_OK) {
-        *out = value << shift;
+        *out = value * factor + fraction;
     }
     return result;
 }

@@ -4,7 +4,7 @@
  *
  *   spec = part *("+" part)        part = name *2(":" size)
  *   name = a letter, then letters, digits and "_"; "-" is the same as "_"
- *   size = digits, then nothing (bytes), KiB, MiB, GiB, TiB or %
+ *   size = a number of bytes (core/numbers.h), or digits and %
  *
  * No blanks, no signs, no fractions: what is nearly right is refused rather than guessed.
  */
@@ -54,7 +54,8 @@ parse_size(const char *text, size_t length, rmm_spec_size_t *size, char *reason)
     }
     snprintf(
         reason, RMM_SPEC_REASON_BYTES,
-        "'%s' is not a size (bytes, or with KiB, MiB, GiB, TiB, or 1%% to 100%%)",
+        "'%s' is not a size (bytes, or with KiB, MiB, GiB, TiB or kB, MB, GB, TB, or "
+        "1%% to 100%%)",
         rmm__spec_show(text, length, shown));
     return false;
 }

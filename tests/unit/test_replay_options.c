@@ -73,8 +73,8 @@ TEST_CASE(says_what_an_option_expects)
         "--resource: \"\" is not a resource, such as pool, cuda or "
         "limiting:1GiB+async");
     assert_refused(
-        "rmm-replay --pool-bytes 12MB log",
-        "--pool-bytes: \"12MB\" is not a size of at least 256 bytes, such as "
+        "rmm-replay --pool-bytes 12M log",
+        "--pool-bytes: \"12M\" is not a size of at least 256 bytes, such as "
         "5648896016 or 80GiB (KiB, MiB, GiB, TiB)");
     assert_refused(
         "rmm-replay --speed 0 log",
@@ -88,9 +88,9 @@ TEST_CASE(says_what_an_option_expects)
     assert_refused("rmm-replay -j log", "unknown option -j; see --help");
     assert_refused("rmm-replay --json=1 log", "--json takes no value");
     assert_refused("rmm-replay log --repeat", "--repeat needs a value: N");
-    assert_refused("rmm-replay --timeline -- log", "--timeline needs a value: FILE");
-    assert_true(parse("rmm-replay --timeline=-- log"));
-    assert_string_equal(options.timeline_path, "--");
+    assert_refused("rmm-replay --csv -- log", "--csv needs a value: FILE");
+    assert_true(parse("rmm-replay --csv=-- log"));
+    assert_string_equal(options.csv_path, "--");
     assert_refused("rmm-replay", "which log? Name one file; see --help");
     assert_refused("rmm-replay a b", "more than one log is named; see --help");
 }
@@ -141,7 +141,7 @@ TEST_CASE(refuses_options_that_exclude_each_other)
     static const char *const others[] = {
         "--resource pool", "--pool-bytes 1GiB", "--repeat 2",
         "--speed 1",       "--verify",          "--hold 0",
-        "--find-capacity", "--capacity-curve",  "--timeline f"};
+        "--find-capacity", "--capacity-curve",  "--csv f"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         char line[128];
         snprintf(line, sizeof line, "rmm-replay --advise %s log", others[i]);
@@ -150,10 +150,9 @@ TEST_CASE(refuses_options_that_exclude_each_other)
     }
     assert_true(parse("rmm-replay --advise --json --strict log"));
     assert_refused(
-        "rmm-replay --timeline held.csv --repeat 2 log",
-        "--timeline follows one run: leave --repeat out");
-    assert_refused(
-        "rmm-replay --timeline= log", "--timeline: \"\" is not the name of a file");
+        "rmm-replay --csv held.csv --repeat 2 log",
+        "--csv follows one run: leave --repeat out");
+    assert_refused("rmm-replay --csv= log", "--csv: \"\" is not the name of a file");
 }
 
 TEST_CASE(reads_sizes_with_suffixes)
@@ -173,7 +172,7 @@ TEST_CASE(reads_sizes_with_suffixes)
         {"18446744073709551615", RMM_NUMBER_OK, UINT64_MAX},
         {"18446744073709551616", RMM_NUMBER_TOO_LARGE, 0},
         {"KiB", RMM_NUMBER_MALFORMED, 0},
-        {"1kib", RMM_NUMBER_MALFORMED, 0},
+        {"1kib", RMM_NUMBER_OK, 1024},
         {"1 KiB", RMM_NUMBER_MALFORMED, 0},
         {"+1", RMM_NUMBER_MALFORMED, 0},
         {"-1", RMM_NUMBER_MALFORMED, 0},
@@ -364,7 +363,7 @@ TEST_CASE(limits_of_values_are_values)
     assert_false(parse("rmm-replay --pool-bytes 255 log"));
     assert_true(parse("rmm-replay --hold 1000000000 log"));
     assert_false(parse("rmm-replay --hold 1000000001 log"));
-    assert_refused("rmm-replay --timeline log log", "--timeline names the log itself");
+    assert_refused("rmm-replay --csv log log", "--csv names the log itself");
     char digits[400];
     memset(digits, '9', sizeof digits);
     digits[sizeof digits - 1] = '\0';

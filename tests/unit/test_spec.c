@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/numbers.h"
 #include "device/spec.h"
 
 static rmm_spec_t parsed(const char *text)
@@ -102,9 +103,12 @@ TEST_CASE(refuses_an_invalid_size)
         "+1",
         " 1",
         "1 ",
-        "1.5GiB",
-        "1GB",
-        "1gib",
+        "1.5",
+        "1.GiB",
+        ".5GiB",
+        "1.5.5GiB",
+        "1.1234567GiB",
+        "1.-5GiB",
         "0x10",
         "%",
         "0%",
@@ -118,6 +122,8 @@ TEST_CASE(refuses_an_invalid_size)
         "1KiB%",
         "18446744073709551616",
         "16777216TiB",
+        "16777215.999999TiBs",
+        "18446745TB",
         "99999999999999999999"};
 
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
@@ -132,6 +138,34 @@ TEST_CASE(refuses_an_invalid_size)
     }
     expect_malformed("pool:1MiB:", "'' is not a size");
     expect_malformed("pool::1MiB", "'' is not a size");
+}
+
+TEST_CASE(reads_a_size_with_any_unit)
+{
+    static const struct {
+        const char *text;
+        uint64_t bytes;
+    } sizes[] = {
+        {"7", 7},
+        {"7B", 7},
+        {"1KiB", 1024},
+        {"1kB", 1000},
+        {"1GB", 1000000000},
+        {"1gib", UINT64_C(1) << 30},
+        {"1.5GiB", UINT64_C(3) << 29},
+        {"0.25kB", 250},
+        {"1.000001TB", UINT64_C(1000001000000)},
+        {"16777215.5TiB", UINT64_MAX - (UINT64_C(1) << 39) + 1},
+    };
+
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        uint64_t bytes = 0;
+
+        assert_int_equal(
+            rmm__number_parse_bytes(sizes[i].text, strlen(sizes[i].text), &bytes),
+            RMM_NUMBER_OK);
+        assert_int_equal(bytes, sizes[i].bytes);
+    }
 }
 
 TEST_CASE(refuses_an_invalid_name)
