@@ -110,18 +110,20 @@ static void remember(void *ptr, size_t bytes, rmm_resource_t *mr)
     rmm__mutex_unlock(&lock);
 }
 
-/* The reference of the block and its streams become the caller's; NULL: no such block. */
-static rmm_resource_t *forget(void *ptr, rmm_torch_use_t **uses_out)
+/* The reference of the block and its streams become the caller's. False: no such block. */
+static bool
+forget(void *ptr, rmm_pointer_map_entry_t *entry_out, rmm_torch_use_t **uses_out)
 {
-    rmm_pointer_map_entry_t entry = {NULL, 0, NULL};
+    bool is_known;
 
     rmm__mutex_lock(&lock);
-    if (rmm__pointer_map_find_entry(&blocks, ptr, &entry)) {
+    is_known = rmm__pointer_map_find_entry(&blocks, ptr, entry_out);
+    if (is_known) {
         rmm__pointer_map_erase(&blocks, ptr);
     }
     *uses_out = rmm__torch_streams_take(&streams, ptr);
     rmm__mutex_unlock(&lock);
-    return entry.owner;
+    return is_known;
 }
 
 void *rmm_torch_malloc(size_t bytes, int device, rmm_stream_t stream)
@@ -151,22 +153,28 @@ void *rmm_torch_malloc(size_t bytes, int device, rmm_stream_t stream)
 
 void rmm_torch_free(void *ptr, size_t bytes, int device, rmm_stream_t stream)
 {
-    rmm_torch_use_t *uses = NULL;
-    rmm_resource_t *mr = ptr != NULL ? forget(ptr, &uses) : NULL;
+    rmm_pointer_map_entry_t block;
+    rmm_torch_use_t *uses;
 
     if (ptr == NULL) {
         return;
     }
-    if (mr == NULL) {
+    if (!forget(ptr, &block, &uses)) {
         rmm__log_error(
             "PyTorch freed %p bytes %zu on device %d, which rmm_torch_malloc did not "
             "allocate: ignored",
             ptr, bytes, device);
         return;
     }
+    if (block.bytes != bytes) { /* the free would be refused, and the block lost */
+        rmm__log_error(
+            "PyTorch freed %p with bytes %zu, but allocated it with bytes %zu: the "
+            "whole block is freed",
+            ptr, bytes, block.bytes);
+    }
     rmm__torch_streams_order(uses, device, stream);
-    rmm_resource_dealloc(mr, ptr, bytes, 0, stream);
-    rmm_resource_release(mr);
+    rmm_resource_dealloc(block.owner, ptr, block.bytes, 0, stream);
+    rmm_resource_release(block.owner);
 }
 
 void rmm_torch_record_stream(void *ptr, rmm_stream_t stream)

@@ -82,6 +82,16 @@ TEST_CASE(leaves_a_strange_pointer_alone)
     drop(0, pool);
 }
 
+TEST_CASE(a_free_of_a_wrong_size_frees_the_whole_block)
+{
+    rmm_resource_t *pool = set_pool(0, 0);
+
+    rmm_torch_free(rmm_torch_malloc(1000, 0, NULL), 2000, 0, NULL);
+    assert_int_equal(stats_of(pool).current_count, 0);
+    assert_int_equal(stats_of(pool).invalid_free_count, 0);
+    drop(0, pool);
+}
+
 TEST_CASE(a_failure_is_null_with_the_reason)
 {
     rmm_resource_t *pool = set_pool(0, MIB);
