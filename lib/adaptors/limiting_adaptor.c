@@ -58,15 +58,16 @@ static void unreserve(limiting_t *self, uint64_t bytes)
     }
 }
 
-RMM_COLD static rmm_status_t over_limit(limiting_t *self, size_t bytes)
+RMM_COLD static rmm_status_t
+over_limit(limiting_t *self, size_t bytes, uint64_t counted_bytes)
 {
     return rmm__adaptor_failed(
         &self->adaptor,
         rmm__error(
             RMM_ERR_OUT_OF_MEMORY,
             "limiting '%s': exceeded the limit of %" PRIu64
-            " bytes: %zu requested, %" PRIu64 " allocated",
-            self->adaptor.base.name, self->limit_bytes, bytes,
+            " bytes: %zu requested, rounded up to %" PRIu64 ", %" PRIu64 " allocated",
+            self->adaptor.base.name, self->limit_bytes, bytes, counted_bytes,
             atomic_load_explicit(&self->allocated_bytes, memory_order_relaxed)));
 }
 
@@ -78,7 +79,7 @@ limiting_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
     rmm_status_t status;
 
     if (!reserve(self, bytes)) {
-        return over_limit(self, request->bytes);
+        return over_limit(self, request->bytes, bytes);
     }
     status = rmm__resource_alloc(mr->upstream, request, ptr_out);
     if (status != RMM_OK) {
