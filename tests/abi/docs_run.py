@@ -281,7 +281,8 @@ def with_tree():
     tree = pathlib.Path("rmm").absolute()
     tree.mkdir()
     subprocess.run(["rmmfs", tree], check=True)
-    service = subprocess.Popen(["rmm-run", "--", "./service"], env={**os.environ, "HELD": "1"})
+    service = subprocess.Popen(["rmm-run", "--no-summary", "--", "./service"],
+                               env={**os.environ, "HELD": "1"})
     try:
         check_pages(tree, service.pid)
     finally:

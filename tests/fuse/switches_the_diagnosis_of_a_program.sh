@@ -18,7 +18,7 @@ as() { # UID COMMAND...
     setpriv --reuid "$1" --regid "$1" --clear-groups -- "${@:2}"
 }
 diagnosed() { # NAME MODES [COMMAND...]: a program that takes steps
-    RMMFS_PROGRAM=$work/rmm_diag_program start_program "$1" "${@:3}" "$work/rmm-run" --diag "$2" -- \
+    RMMFS_PROGRAM=$work/rmm_diag_program start_program "$1" "${@:3}" "$work/rmm-run" --no-summary --diag "$2" -- \
         "$work/steps"
 }
 cat >"$work/steps" <<END

@@ -273,7 +273,7 @@ diagnosed_training() { # a correct program, its library included, has none
     trap 'kill $(jobs -p) 2>/dev/null; wait' EXIT
     $build/fusefs/rmmfs -f "$mount" &
     wait_for "$mount/version" || return 1
-    CUBLAS_WORKSPACE_CONFIG=:4096:8 RMM_RESOURCE=pool:1GiB $build/tools/run/rmm-run -- \
+    CUBLAS_WORKSPACE_CONFIG=:4096:8 RMM_RESOURCE=pool:1GiB $build/tools/run/rmm-run --no-summary -- \
         python3 tests/gpu/torch_train.py "$work/diagnosed.pt" "$root/$build/lib/librmm-c.so" &
     program=$!
     wait $program || return 1
@@ -309,7 +309,7 @@ diagnosed_replay() {
     trap 'kill $(jobs -p) 2>/dev/null; wait' EXIT
     $build/fusefs/rmmfs -f "$mount" &
     wait_for "$mount/version" || return 1
-    $build/tools/run/rmm-run -- \
+    $build/tools/run/rmm-run --no-summary -- \
         $replay --verify --hold 60 --resource pool tests/data/resnet_train.csv.gz &
     program=$!
     diag=$mount/proc/$program/diag
@@ -355,7 +355,7 @@ in_mode() {
     case $mode in
     plain) "$@" ;;
     subscribed) CUDA_INJECTION64_PATH=$root/$build/tests/gpu/libempty_subscriber.so "$@" ;;
-    *) $build/tools/run/rmm-run --diag "$mode" -- "$@" ;;
+    *) $build/tools/run/rmm-run --no-summary --diag "$mode" -- "$@" ;;
     esac
 }
 

@@ -201,15 +201,16 @@ TEST_CASE(ignores_a_byte_order_mark_before_the_first_line)
     assert_int_equal(collected.problem_lines[0], 2);
 }
 
-TEST_CASE(refuses_a_header_in_the_middle)
+TEST_CASE(skips_the_header_of_each_joined_log)
 {
     collected_t collected = {0};
     assert_true(read_text(
         &collected,
-        "1,00:00:00.1,allocate,0x100,256,0\nThread,Time,Action,Pointer,Size,Stream\n",
-        100));
-    assert_int_equal(collected.problem_count, 1);
-    assert_int_equal(collected.problem_lines[0], 2);
+        "Thread,Time,Action,Pointer,Size,Stream\n1,00:00:00.1,allocate,0x100,256,0\n"
+        "Thread,Time,Action,Pointer,Size,Stream\n1,00:00:00.2,free,0x100,256,0\n",
+        200));
+    assert_int_equal(collected.problem_count, 0);
+    assert_int_equal(collected.row_count, 2);
 }
 
 TEST_CASE(skips_an_overlong_line_whole_and_goes_on)

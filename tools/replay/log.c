@@ -4,7 +4,8 @@
  *
  * Accepted beyond what RMM writes today: the colon that older versions put before the
  * fraction of the time, (nil) for no address, spaces around a column, CRLF, empty lines,
- * a log without its header, the byte order mark with which Windows programs begin UTF-8.
+ * a log without its header, the header again where logs were joined, the byte order mark with
+ * which Windows programs begin UTF-8.
  */
 #include "replay/log.h"
 
@@ -214,7 +215,7 @@ static bool finish_line(log_reader_t *reader)
         return reader->sink.problem(reader->sink.context, row.line, problem);
     }
     if (trimmed(line.text, line.text + line.length).length == 0 ||
-        (row.line == 1 && column_is(line, HEADER))) {
+        column_is(line, HEADER)) {
         return true;
     }
     if (!log_parse_row(line.text, line.length, &row, problem)) {

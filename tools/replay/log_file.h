@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads a log from a file, plain or compressed with gzip: CSV (log.h) or a snapshot of PyTorch
- * (snapshot.h), as its first bytes tell.
+ * Reads a log from a file, or from standard input where the path is "-": CSV (log.h) or a snapshot
+ * of PyTorch (snapshot.h), as its first bytes tell. Both may be compressed, also in several parts.
  */
 #ifndef RMM_TOOLS_REPLAY_LOG_FILE_H
 #define RMM_TOOLS_REPLAY_LOG_FILE_H

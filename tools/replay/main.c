@@ -36,7 +36,7 @@ typedef struct session {
     load_counts_t counts;
     replay_t replay;
     report_t report;
-    timeline_t timeline;
+    csv_t csv;
     bool measured; /* the report is filled */
 } session_t;
 
@@ -123,7 +123,7 @@ static void fill_report(session_t *session, const rmm_stats_t *stats)
     report_t *report = &session->report;
     double operations = (double)plan->op_count;
     bool timed = replay->speed == 0 && replay->verify == NULL &&
-                 session->options.timeline_path == NULL && replay->run_count > 0;
+                 session->options.csv_path == NULL && replay->run_count > 0;
 
     report->log = session->options.log_path;
     report->resource = session->options.resource;
@@ -158,12 +158,12 @@ static bool print_report(const session_t *session)
     return standard_output_end(printed);
 }
 
-static bool begin_timeline(session_t *session)
+static bool begin_csv(session_t *session)
 {
     const replay_options_t *options = &session->options;
     char heading[TOOL_MESSAGE_MAX];
     const char *slash = strrchr(options->log_path, '/');
-    if (options->timeline_path == NULL) {
+    if (options->csv_path == NULL) {
         return true;
     }
     snprintf(
@@ -171,26 +171,23 @@ static bool begin_timeline(session_t *session)
         slash != NULL ? slash + 1 : options->log_path, options->resource,
         rmm_driver_name());
     rmm__text_clean(heading, sizeof heading);
-    if (!timeline_open(
-            &session->timeline, options->timeline_path, heading,
-            session->plan.op_count)) {
-        tool_error("cannot write %s: %s", options->timeline_path, strerror(errno));
+    if (!csv_open(&session->csv, options->csv_path, heading, session->plan.op_count)) {
+        tool_error("cannot write %s: %s", options->csv_path, strerror(errno));
         return false;
     }
-    session->replay.timeline = &session->timeline;
+    session->replay.csv = &session->csv;
     return true;
 }
 
-static bool end_timeline(session_t *session)
+static bool end_csv(session_t *session)
 {
-    if (session->replay.timeline == NULL) {
+    if (session->replay.csv == NULL) {
         return true;
     }
-    session->replay.timeline = NULL;
-    bool written = timeline_close(&session->timeline);
+    session->replay.csv = NULL;
+    bool written = csv_close(&session->csv);
     if (!written) {
-        tool_error(
-            "cannot write %s: %s", session->options.timeline_path, strerror(errno));
+        tool_error("cannot write %s: %s", session->options.csv_path, strerror(errno));
     }
     return written;
 }
@@ -200,7 +197,7 @@ static bool measure(session_t *session)
 {
     rmm_stats_t stats;
     bool worked = run_all(session);
-    worked = end_timeline(session) && worked;
+    worked = end_csv(session) && worked;
     if (!held_stats(session->replay.resource, &stats)) {
         tool_error("%s", rmm_last_error_message());
         return false;
@@ -246,7 +243,7 @@ static bool open_and_use(session_t *session, rmm_resource_t *resource)
         tool_error("%s", session->replay.error);
         return false;
     }
-    bool worked = begin_timeline(session) && use(session);
+    bool worked = begin_csv(session) && use(session);
     replay_close(&session->replay);
     return worked;
 }

@@ -120,19 +120,21 @@ static const tool_option_t table[] = {
      "recommend a resource and its size for the program, with reasons:\n"
      "replays the log on pool, pool_virtual, arena and binning, always on\n"
      "the simulated GPU"},
-    {"timeline", "FILE", parse_path, FIELD(timeline_path),
+    {"csv", "FILE", parse_path, FIELD(csv_path),
      "write the live and reserved bytes after the operations to FILE\n"
-     "as CSV; the run is not timed"},
+     "as CSV; the run is not timed (rmm-timeline draws a page)"},
     {"json", NULL, NULL, FIELD(json), "print one JSON object"},
     {"help", NULL, NULL, FIELD(help), "print this and exit (also -h)"},
     {"version", NULL, NULL, FIELD(version), "print the version and exit (also -V)"},
 };
 
 const tool_command_t replay_command = {
-    .usage = "rmm-replay [OPTION]... LOG[.gz]",
+    .usage = "rmm-replay [OPTION]... LOG",
     .about =
         "Replay an allocation log (RMM's CSV: Thread,Time,Action,Pointer,Size,Stream), "
-        "or\nPyTorch's memory snapshot as JSON (see the man page)",
+        "or\nPyTorch's memory snapshot as JSON (see the man page). Both may be "
+        "compressed with"
+        "\ngzip; - is standard input.",
     .options = table,
     .option_count = sizeof table / sizeof *table,
     .notes =
@@ -153,7 +155,7 @@ static bool runs_otherwise(const replay_options_t *options)
     return options->resource != default_resource || options->pool_bytes > 0 ||
            options->speed > 0 || options->repeat > 1 || options->hold ||
            options->verify || options->find_capacity || options->capacity_curve ||
-           options->timeline_path != NULL;
+           options->csv_path != NULL;
 }
 
 static const char *find_conflict(const replay_options_t *options)
@@ -183,8 +185,8 @@ static const char *find_conflict(const replay_options_t *options)
     if (options->capacity_curve && options->hold) {
         return "--capacity-curve and --hold exclude each other";
     }
-    if (options->timeline_path != NULL && options->repeat > 1) {
-        return "--timeline follows one run: leave --repeat out";
+    if (options->csv_path != NULL && options->repeat > 1) {
+        return "--csv follows one run: leave --repeat out";
     }
     return NULL;
 }
@@ -214,8 +216,8 @@ bool replay_options_parse(
         return false;
     }
     options->log_path = argv[1];
-    if (output_is_same(options->timeline_path, options->log_path)) {
-        snprintf(message, TOOL_MESSAGE_MAX, "--timeline names the log itself");
+    if (output_is_same(options->csv_path, options->log_path)) {
+        snprintf(message, TOOL_MESSAGE_MAX, "--csv names the log itself");
         return false;
     }
     return true;

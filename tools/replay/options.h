@@ -22,7 +22,7 @@ typedef struct replay_options {
     bool find_capacity;
     bool capacity_curve;
     bool advise;
-    const char *timeline_path; /* NULL: none; borrowed from argv */
+    const char *csv_path; /* NULL: none; borrowed from argv */
     bool json;
     bool help;
     bool version;

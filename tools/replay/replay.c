@@ -172,15 +172,14 @@ static bool check(replay_t *replay, const replay_handle_t *handle, uint32_t stre
 static bool note(replay_t *replay, const plan_op_t *op)
 {
     rmm_stats_t stats;
-    if (replay->timeline == NULL) {
+    if (replay->csv == NULL) {
         return true;
     }
     if (!held_stats(replay->resource, &stats)) {
         snprintf(replay->error, sizeof replay->error, "%s", rmm_last_error_message());
         return false;
     }
-    timeline_note(
-        replay->timeline, op->due_ns, stats.current_bytes, stats.reserved_bytes);
+    csv_note(replay->csv, op->due_ns, stats.current_bytes, stats.reserved_bytes);
     return true;
 }
 
@@ -237,8 +236,7 @@ static bool check_left(replay_t *replay)
 bool replay_run(replay_t *replay)
 {
     const plan_t *plan = replay->plan;
-    bool fast =
-        replay->speed == 0 && replay->verify == NULL && replay->timeline == NULL;
+    bool fast = replay->speed == 0 && replay->verify == NULL && replay->csv == NULL;
     if (replay->run_count > 0) {
         replay_free_left(replay);
     }

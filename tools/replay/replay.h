@@ -14,8 +14,8 @@
 #include <rmm/resource.h>
 
 #include "replay/crew.h"
+#include "replay/csv.h"
 #include "replay/plan.h"
-#include "replay/timeline.h"
 #include "replay/verify.h"
 
 /* Failed allocations described one by one; the others are counted. */
@@ -43,7 +43,7 @@ typedef struct replay {
     double speed;                   /* 0: as fast as it goes; 1: as recorded */
     const verify_backend_t *verify; /* NULL: no patterns */
     void *verify_state;
-    timeline_t *timeline; /* NULL: none; may be set before a run */
+    csv_t *csv; /* NULL: none; may be set before a run */
     uint64_t run_count;
     uint64_t elapsed_ns;      /* of all runs at full speed */
     uint64_t best_elapsed_ns; /* of the shortest one */

@@ -2,10 +2,10 @@
 /*
  * rmm-run: runs a program with the diagnosis library in it.
  *
- * It sets environment variables and replaces itself by the program. So no process stands between
- * the shell and the program, which gets all signals and whose exit status the shell sees. Only if
- * the options ask for results, it runs the program as a child, waits for its end, and ends with the
- * same status. For its own failures it uses the statuses of env(1) and timeout(1).
+ * It sets environment variables, runs the program as a child, waits for its end, prints or writes
+ * the results, and ends with the same status. With --no-summary and no other result it replaces
+ * itself by the program instead, so that no process is between the shell and the program. For its
+ * own failures it uses the statuses of env(1) and timeout(1).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -55,6 +55,8 @@ typedef struct run_options {
     const char *quarantine;   /* bytes; NULL: as the environment says */
     uint64_t timeline_events;
     bool summary;
+    bool no_summary;
+    bool is_implied; /* the summary: nobody asked for it */
     bool fail_on_finding;
     bool help;
     bool version;
@@ -126,7 +128,12 @@ static const tool_option_t table[] = {
      "memory in each pool from being reused, so that more uses\n"
      "after free are found (default: 0)"},
     {"summary", NULL, NULL, offsetof(run_options_t, summary),
-     "print the findings on stderr when the program has ended"},
+     "print the findings on stderr when the program has ended:\n"
+     "the default if no other result is asked for and --diag\n"
+     "is not off"},
+    {"no-summary", NULL, NULL, offsetof(run_options_t, no_summary),
+     "do not; without another result, rmm-run replaces itself\n"
+     "by the program, and /rmm shows the findings"},
     {"report", "FILE", parse_path, offsetof(run_options_t, report),
      "write the findings to FILE as JSON when the program has ended"},
     {"fail-on-finding", NULL, NULL, offsetof(run_options_t, fail_on_finding),
@@ -157,8 +164,9 @@ static const tool_command_t command = {
     .notes =
         "While the program runs, rmmfs shows the findings in /rmm/proc/<pid>/diag.\n"
         "Exit status: that of the program; 86 with --fail-on-finding if there are\n"
-        "findings; 2 after wrong usage; 125 if rmm-run itself fails or cannot\n"
-        "diagnose; 126 if the program cannot be executed; 127 if it is not found.",
+        "findings; 2 after wrong usage; 125 if rmm-run itself fails or, with\n"
+        "--fail-on-finding, nothing was diagnosed; 126 if the program cannot be\n"
+        "executed; 127 if it is not found.",
     .options_come_first = true,
 };
 
@@ -357,12 +365,15 @@ static bool open_results(const run_options_t *options, results_t *results)
     return true;
 }
 
+static bool reports(const run_options_t *options)
+{
+    return options->summary || options->report != NULL || options->fail_on_finding;
+}
+
 /* 0: as the program ended. */
 static int tell_all(const run_options_t *options, results_t *results)
 {
-    bool reports =
-        options->summary || options->report != NULL || options->fail_on_finding;
-    int status = reports ? report_on(options, results) : 0;
+    int status = reports(options) ? report_on(options, results) : 0;
     int drawn = draws(options) ? draw(results) : 0;
     return drawn != 0 ? drawn : status;
 }
@@ -378,6 +389,12 @@ static bool can_find_results(void)
     return true;
 }
 
+static int become_program(char **argv)
+{
+    execvp(argv[0], argv);
+    return cannot_run(argv[0], errno);
+}
+
 static int run_and_report(const run_options_t *options, char **argv)
 {
     run_child_t child = {.since_ns = rmm__clock_ns(CLOCK_REALTIME)};
@@ -388,7 +405,7 @@ static int run_and_report(const run_options_t *options, char **argv)
     }
     if (!can_find_results() || !open_results(options, &results)) {
         run_suppressions_free(&results.suppressions);
-        return EXIT_OWN_FAILURE;
+        return options->is_implied ? become_program(argv) : EXIT_OWN_FAILURE;
     }
     int error = run_child(argv, &child);
     if (error != 0) {
@@ -424,6 +441,45 @@ static bool files_differ(const run_options_t *options)
     return true;
 }
 
+/* NULL: the options go together, and the summary is on where they ask for nothing else. */
+static const char *settle_options(run_options_t *options)
+{
+    if (options->summary && options->no_summary) {
+        return "--summary and --no-summary exclude each other";
+    }
+    if (!options->no_summary && !reports(options) && !draws(options)) {
+        options->is_implied = strcmp(options->diag, "off") != 0;
+        options->summary = options->is_implied;
+    }
+    if (options->suppressions != NULL && !reports(options)) {
+        return "--suppressions needs --summary, --report or --fail-on-finding";
+    }
+    return files_differ(options)
+               ? NULL
+               : "--report, --timeline, --trace and --suppressions must name different "
+                 "files";
+}
+
+/* With what rmm-run is to do and a program: an exit status, if the program does not replace it. */
+static int run_program(const run_options_t *options, char **argv)
+{
+    if (run_is_privileged(argv[0])) {
+        tool_error(
+            "%s runs with more privileges than its caller (set-user-ID, "
+            "set-group-ID or capabilities): it loads no library from the environment, "
+            "so it cannot be diagnosed",
+            argv[0]);
+        return EXIT_OWN_FAILURE;
+    }
+    if (!set_environment(options)) {
+        return EXIT_OWN_FAILURE;
+    }
+    if (reports(options) || draws(options)) {
+        return run_and_report(options, argv);
+    }
+    return become_program(argv);
+}
+
 int main(int argc, char **argv)
 {
     run_options_t options = {
@@ -448,30 +504,10 @@ int main(int argc, char **argv)
         tool_error("no program given: rmm-run -- PROGRAM [ARGUMENT]...; see --help");
         return TOOL_EXIT_USAGE;
     }
-    bool reports = options.summary || options.report != NULL || options.fail_on_finding;
-    if (options.suppressions != NULL && !reports) {
-        tool_error("--suppressions needs --summary, --report or --fail-on-finding");
+    const char *conflict = settle_options(&options);
+    if (conflict != NULL) {
+        tool_error("%s", conflict);
         return TOOL_EXIT_USAGE;
     }
-    if (!files_differ(&options)) {
-        tool_error("--report, --timeline, --trace and --suppressions must name "
-                   "different files");
-        return TOOL_EXIT_USAGE;
-    }
-    if (run_is_privileged(argv[1])) {
-        tool_error(
-            "%s runs with more privileges than its caller (set-user-ID, "
-            "set-group-ID or capabilities): it loads no library from the environment, "
-            "so it cannot be diagnosed",
-            argv[1]);
-        return EXIT_OWN_FAILURE;
-    }
-    if (!set_environment(&options)) {
-        return EXIT_OWN_FAILURE;
-    }
-    if (reports || draws(&options)) {
-        return run_and_report(&options, argv + 1);
-    }
-    execvp(argv[1], argv + 1);
-    return cannot_run(argv[1], errno);
+    return run_program(&options, argv + 1);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/error.h"
+#include "common/input.h"
 #include "diag/diag_names.h"
 #include "run/names.h"
 
@@ -144,7 +145,7 @@ int run_suppressions_read(
     if (path == NULL) {
         return 0;
     }
-    FILE *file = fopen(path, "re");
+    FILE *file = input_open_stream(path);
     if (file == NULL) {
         (void)snprintf(
             message, RUN_SUPPRESSION_MESSAGE, "--suppressions: cannot read %s: %s",

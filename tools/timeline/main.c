@@ -45,9 +45,9 @@ static const tool_option_t table[] = {
 
 static const tool_command_t command = {
     .usage = "rmm-timeline [OPTION]... LOG",
-    .about =
-        "Show an allocation log (CSV, also compressed with gzip), or PyTorch's memory "
-        "snapshot\nas JSON, over time.",
+    .about = "Show an allocation log (CSV), or PyTorch's memory snapshot as JSON, over "
+             "time. "
+             "Both may\nbe compressed with gzip; - is standard input.",
     .options = table,
     .option_count = sizeof table / sizeof *table,
     .notes = "Give --timeline, --trace or both. Exit status: 0; 1 if a file cannot be "

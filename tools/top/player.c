@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/input.h"
 #include "common/json.h"
 #include "top/node_json.h"
 #include "top/recording.h"
@@ -105,7 +106,7 @@ check_all(player_t *player, const char *path, char *message, size_t message_byte
 bool player_open(
     player_t *player, const char *path, char *message, size_t message_bytes)
 {
-    *player = (player_t){.file = fopen(path, "re")};
+    *player = (player_t){.file = input_open_stream(path)};
     if (player->file == NULL) {
         snprintf(
             message, message_bytes, "cannot read %.150s: %s", path, strerror(errno));

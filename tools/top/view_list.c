@@ -2,6 +2,7 @@
 /* The first page: the devices with bars, then the programs. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "top/figures.h"
 #include "top/rows.h"
@@ -147,6 +148,29 @@ static const char *command_of(const node_process_t *process)
     return process->command[0] != '\0' ? process->command : process->comm;
 }
 
+/* Behind the folders of a path that begins the text. */
+static const char *without_folders(const char *text)
+{
+    const char *end = text + strcspn(text, " ");
+    const char *name = memrchr(text, '/', (size_t)(end - text));
+    return name != NULL && name + 1 < end ? name + 1 : text;
+}
+
+/* Without the folders of the program and of its script: the column is narrow, and the programs of
+ * one folder would look alike. */
+static void shorten_command(char *shortened, size_t size, const char *command)
+{
+    const char *program = without_folders(command);
+    int length = (int)strcspn(program, " ");
+    const char *rest = program + length;
+    if (rest[0] == ' ' && rest[1] == '/') {
+        rest = without_folders(rest + 1);
+        snprintf(shortened, size, "  %.*s %s", length, program, rest);
+    } else {
+        snprintf(shortened, size, "  %s", program);
+    }
+}
+
 static void draw_row(canvas_t *canvas, int y, const row_t *row, bool is_selected)
 {
     char pid[16] = "-", user[40], command[320];
@@ -159,7 +183,7 @@ static void draw_row(canvas_t *canvas, int y, const row_t *row, bool is_selected
         snprintf(pid, sizeof(pid), "%d", (int)row->process->pid);
     }
     snprintf(user, sizeof(user), " %.9s", row->process->user);
-    snprintf(command, sizeof(command), "  %s", command_of(row->process));
+    shorten_command(command, sizeof(command), command_of(row->process));
     const char *const texts[COLUMNS] = {pid,          user,          row->device->name,
                                         current.text, reserved.text, peak.text,
                                         rate.text,    command};

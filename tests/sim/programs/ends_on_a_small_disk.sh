@@ -124,7 +124,7 @@ for program in "$@"; do
     case $name in
     rmm-replay)
         does_not_fit 1 "rmm-replay: cannot write $work/disk/file: No space left on device" \
-            "$program" --timeline "$work/disk/file" "$log"
+            "$program" --csv "$work/disk/file" "$log"
         makes_no_directory $name "$program"
         ;;
     rmm-timeline)

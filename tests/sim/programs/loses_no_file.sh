@@ -23,7 +23,7 @@ refuses() { # COMMAND...: with 2, one line, and every file as it was
     [ "$(echo *)" = "hard link log" ] || { echo "$*: left $(echo *)" >&2; exit 1; }
 }
 
-writes() { # PID: its timeline is open, under whatever name it has until it is whole
+writes() { # PID: its CSV is open, under whatever name it has until it is whole
     [ -n "$(find "/proc/$1/fd" -lname "$(pwd -P)/[#n]*" 2>/dev/null)" ]
 }
 
@@ -32,21 +32,21 @@ for program in "$@"; do
     case ${program##*/} in
     rmm-replay)
         for name in log ./log link hard; do
-            refuses "$program" --timeline $name log
+            refuses "$program" --csv $name log
         done
-        "$program" --timeline new log >"$work/out"
-        "$program" --timeline new log >"$work/out" # again, over the one that is there
-        [ "$(grep -c . new)" -gt 2 ] || { echo "no timeline" >&2; exit 1; }
+        "$program" --csv new log >"$work/out"
+        "$program" --csv new log >"$work/out" # again, over the one that is there
+        [ "$(grep -c . new)" -gt 2 ] || { echo "no CSV" >&2; exit 1; }
         rm new
-        "$program" --speed 0.0000001 --timeline new log >"$work/out" 2>&1 &
+        "$program" --speed 0.0000001 --csv new log >"$work/out" 2>&1 &
         for ((i = 0; i < 600; i++)); do
             writes $! && break
             sleep 0.1
         done
-        writes $! || { echo "no timeline is begun: $(cat "$work/out")" >&2; exit 1; }
+        writes $! || { echo "no CSV is begun: $(cat "$work/out")" >&2; exit 1; }
         kill $!
         wait $! && { echo "the pauses are too short" >&2; exit 1; }
-        [ ! -e new ] || { echo "a part of a timeline: $(cat new)" >&2; exit 1; }
+        [ ! -e new ] || { echo "a part of a CSV: $(cat new)" >&2; exit 1; }
         rm -f new.* # of file systems that have no file without a name
         ;;
     rmm-timeline)

@@ -48,9 +48,9 @@ for program in "$@"; do
     "$program" --version >&- 2>"$work/said" && { echo "$name writes to what is closed" >&2; exit 1; }
     [ "$(wc -l <"$work/said")" -eq 1 ] || { echo "$name: $(cat "$work/said")" >&2; exit 1; }
     case $name in # without standard error: what it says of the log's rows does not get into its file
-    rmm-replay) "$program" --timeline "$work/file" "$faulty" >/dev/null 2>&- ;;
+    rmm-replay) "$program" --csv "$work/file" "$faulty" >/dev/null 2>&- ;;
     rmm-timeline) "$program" --timeline "$work/file" "$faulty" 2>&- ;;
-    rmm-run) "$program" -- sh -c '[ ! -e /proc/self/fd/2 ] && echo nothing' >"$work/file" 2>&- ;;
+    rmm-run) "$program" --no-summary -- sh -c '[ ! -e /proc/self/fd/2 ] && echo nothing' >"$work/file" 2>&- ;;
     *) echo nothing >"$work/file" ;;
     esac || { echo "$name: does not work without standard error" >&2; exit 1; }
     ! grep "^$name: " "$work/file" >&2 || { echo "$name: a message in its file" >&2; exit 1; }

@@ -30,10 +30,10 @@ for program in "$@"; do
         prints_clean "$program" "$work/no $evil"
         prints_clean "$program" --repeat "$evil" "$log"
         prints_clean "$program" --resource "$evil" "$log"
-        prints_clean "$program" --timeline "$work/$evil/x" "$log"
+        prints_clean "$program" --csv "$work/$evil/x" "$log"
         prints_clean "$program" "$log"
         prints_clean "$program" --advise "$log"
-        "$program" --timeline "$work/rows" "$log" >"$work/out"
+        "$program" --csv "$work/rows" "$log" >"$work/out"
         prints_clean head -n 1 "$work/rows"
         ;;
     rmm-bench) prints_clean "$program" --filter "$evil" ;;

@@ -520,8 +520,8 @@ TEST_CASE(writes_what_was_held_while_the_log_ran)
     char command[1024], line[256];
     unsigned long long operation, time_ns, live, reserved;
     snprintf(
-        command, sizeof command, "--json --timeline %s --resource pool %s",
-        path("held.csv"), DATA "/replay/small.csv");
+        command, sizeof command, "--json --csv %s --resource pool %s", path("held.csv"),
+        DATA "/replay/small.csv");
     run(command);
     program_assert_status(&program, 0);
     json_t *object = parsed_output();
@@ -551,9 +551,9 @@ TEST_CASE(writes_what_was_held_while_the_log_ran)
 TEST_CASE(says_that_a_timeline_cannot_be_written)
 {
     assert_error_line(
-        "--timeline /dev/null/held.csv " DATA "/replay/small.csv", 1,
+        "--csv /dev/null/held.csv " DATA "/replay/small.csv", 1,
         "cannot write /dev/null/held.csv: Not a directory");
-    run("--timeline /dev/full " DATA "/replay/small.csv");
+    run("--csv /dev/full " DATA "/replay/small.csv");
     program_assert_status(&program, 1);
     assert_string_equal(
         program.err, "rmm-replay: cannot write /dev/full: No space left on device\n");
@@ -607,41 +607,83 @@ TEST_CASE(ends_by_itself_when_the_hold_is_over)
     program_assert_status(&program, 0);
 }
 
+/* The report's figure of this name, after a run of the log. */
+static int64_t figure_of(const char *log, const char *name)
+{
+    char arguments[600];
+    snprintf(arguments, sizeof arguments, "--json %s", log);
+    run(arguments);
+    program_assert_status(&program, 0);
+    json_t *object = parsed_output();
+    int64_t figure = integer(object, name);
+    json_decref(object);
+    return figure;
+}
+
+/* mode: of gzopen(), "T" for plain text */
+static void append(const char *name, const char *text, const char *mode)
+{
+    gzFile file = gzopen(path(name), mode);
+    assert_non_null(file);
+    assert_true(gzwrite(file, text, (unsigned)strlen(text)) > 0);
+    assert_int_equal(gzclose(file), Z_OK);
+}
+
 TEST_CASE(reads_plain_and_compressed_logs_alike)
 {
     const char text[] = "1,10:00:00.1,allocate,0x10,8,0\n";
-    char arguments[600];
-    gzFile file = gzopen(path("small.csv.gz"), "wb");
-    assert_non_null(file);
-    assert_true(gzwrite(file, text, sizeof text - 1) > 0);
-    assert_int_equal(gzclose(file), Z_OK);
+    append("small.csv.gz", text, "wb");
     write_file("small.csv", text, sizeof text - 1);
 
     const char *const names[] = {"small.csv", "small.csv.gz"};
     for (size_t i = 0; i < 2; i++) {
-        snprintf(arguments, sizeof arguments, "--json %s", path(names[i]));
-        run(arguments);
-        program_assert_status(&program, 0);
-        json_t *object = parsed_output();
-        assert_int_equal(integer(object, "left_bytes"), 8);
-        json_decref(object);
+        assert_int_equal(figure_of(path(names[i]), "left_bytes"), 8);
     }
 }
 
-TEST_CASE(refuses_a_truncated_compressed_log)
+TEST_CASE(reads_every_part_of_a_joined_log)
+{
+    const char *first = "Thread,Time,Action,Pointer,Size,Stream\n"
+                        "1,10:00:00.1,allocate,0x10,8,0\n";
+    const char *second = "Thread,Time,Action,Pointer,Size,Stream\n"
+                         "1,10:00:00.2,allocate,0x20,8,0\n";
+    append("joined.gz", first, "ab");
+    append("joined.gz", second, "ab");
+    append("joined.gz", "1,10:00:00.3,allocate,0x30,8,0\n", "aT");
+    assert_int_equal(figure_of(path("joined.gz"), "left_bytes"), 24);
+    assert_string_equal(program.err, "");
+}
+
+TEST_CASE(reads_standard_input)
+{
+    int saved = dup(STDIN_FILENO);
+    int log = open(DATA "/replay/small.csv", O_RDONLY | O_CLOEXEC);
+    assert_true(saved >= 0 && log >= 0);
+    assert_int_equal(dup2(log, STDIN_FILENO), STDIN_FILENO);
+    close(log);
+    assert_int_equal(figure_of("-", "log_peak_bytes"), 3000);
+    assert_int_equal(dup2(saved, STDIN_FILENO), STDIN_FILENO);
+    close(saved);
+}
+
+TEST_CASE(reads_a_cut_compressed_log_up_to_its_end)
 {
     static char data[1 << 20];
-    char line[700];
+    char arguments[600];
     FILE *file = fopen(TRACE, "rb");
     assert_non_null(file);
     size_t bytes = fread(data, 1, sizeof data, file);
     fclose(file);
     assert_true(bytes > 1000);
     write_file("cut.csv.gz", data, bytes / 2);
-    snprintf(
-        line, sizeof line, "cannot read %s: the compressed file ends too early",
-        path("cut.csv.gz"));
-    assert_error_line(path("cut.csv.gz"), 1, line);
+    assert_true(figure_of(path("cut.csv.gz"), "operations") > 100);
+    assert_int_equal(figure_of(path("cut.csv.gz"), "skipped_rows"), 1);
+    assert_non_null(strstr(
+        program.err, ": the compressed file ends too early: the rows from here on are "
+                     "missing; row skipped\n"));
+    snprintf(arguments, sizeof arguments, "--strict %s", path("cut.csv.gz"));
+    run(arguments);
+    program_assert_status(&program, 1);
 
     data[bytes / 2] = (char)~data[bytes / 2];
     write_file("bad.csv.gz", data, bytes);

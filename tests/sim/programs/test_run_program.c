@@ -51,7 +51,7 @@ static bool was_set(const char *line)
 TEST_CASE(sets_the_library_and_what_to_find)
 {
     char line[256];
-    run("--diag usage -- /usr/bin/env");
+    run("--no-summary --diag usage -- /usr/bin/env");
     program_assert_status(&program, 0);
     assert_string_equal(program.err, "");
     snprintf(line, sizeof line, "CUDA_INJECTION64_PATH=%s", library);
@@ -157,6 +157,35 @@ TEST_CASE(ends_as_the_program_ends)
     snprintf(arguments, sizeof arguments, "-- %s/killed", place);
     run(arguments);
     program_assert_status(&program, -SIGKILL);
+}
+
+TEST_CASE(prints_the_summary_unless_something_else_is_asked_for)
+{
+    static const char *const others[] = {
+        "--no-summary", "--diag off", "--no-summary --report /dev/null"};
+    char arguments[256];
+    run("-- /bin/true");
+    program_assert_status(&program, 0);
+    assert_non_null(strstr(program.err, "rmm-run: /bin/true: nothing was diagnosed: "));
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        snprintf(arguments, sizeof arguments, "%s -- /bin/true", others[i]);
+        run(arguments);
+        program_assert_status(&program, 0);
+        assert_string_equal(program.err, "");
+    }
+    assert_refused(
+        "--summary --no-summary -- /bin/true", 2,
+        "--summary and --no-summary exclude each other");
+}
+
+TEST_CASE(without_a_summary_it_becomes_the_program)
+{
+    char arguments[256], pid[32];
+    write_text("pid", "#!/bin/sh\necho $$\n", 0755);
+    snprintf(arguments, sizeof arguments, "--no-summary -- %s/pid", place);
+    run(arguments);
+    snprintf(pid, sizeof pid, "%d\n", (int)program.pid);
+    assert_string_equal(program.out, pid);
 }
 
 TEST_CASE(reports_what_cannot_be_run_as_env_does)

@@ -629,7 +629,7 @@ CASE(a_bad_line_is_reported_before_the_program_runs)
     assert_string_equal(
         program.err, "rmm-run: --suppressions: cannot read /nonexistent: No such file "
                      "or directory\n");
-    run("--suppressions /nonexistent -- " PROGRAM);
+    run("--no-summary --suppressions /nonexistent -- " PROGRAM);
     program_assert_status(&program, 2);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rows of a timeline: few, and no peak is lost in them.
+ * The rows of a csv: few, and no peak is lost in them.
  */
 #include "harness/harness.h"
 
@@ -10,19 +10,19 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "replay/timeline.h"
+#include "replay/csv.h"
 
-static char path[] = "timeline-XXXXXX";
+static char path[] = "csv-XXXXXX";
 
-/* A timeline of `operations`; what they hold is their number, but for one high peak. */
+/* A csv of `operations`; what they hold is their number, but for one high peak. */
 static size_t write_timeline(uint64_t operations, uint64_t peak_at)
 {
-    timeline_t timeline;
-    assert_true(timeline_open(&timeline, path, "log x", operations));
+    csv_t csv;
+    assert_true(csv_open(&csv, path, "log x", operations));
     for (uint64_t i = 1; i <= operations; i++) {
-        timeline_note(&timeline, 1000 * i, i == peak_at ? 9999999 : i, 2 * i);
+        csv_note(&csv, 1000 * i, i == peak_at ? 9999999 : i, 2 * i);
     }
-    assert_true(timeline_close(&timeline));
+    assert_true(csv_close(&csv));
     FILE *file = fopen(path, "r");
     assert_non_null(file);
     char line[256];
@@ -70,24 +70,24 @@ TEST_CASE(has_few_rows_for_a_long_log_and_keeps_its_peaks)
 
 TEST_CASE(a_run_that_failed_leaves_the_file_as_it_was)
 {
-    timeline_t timeline;
+    csv_t csv;
     assert_int_equal(write_timeline(3, 0), 5);
-    assert_true(timeline_open(&timeline, path, "log y", 3));
-    timeline_note(&timeline, 1000, 1, 2);
-    timeline_note(&timeline, 2000, 1, 2);
-    assert_true(timeline_close(&timeline));
+    assert_true(csv_open(&csv, path, "log y", 3));
+    csv_note(&csv, 1000, 1, 2);
+    csv_note(&csv, 2000, 1, 2);
+    assert_true(csv_close(&csv));
     assert_line(1, "# log x");
     assert_line(5, "3,3000,3,6");
 }
 
 TEST_CASE(says_why_it_cannot_be_written)
 {
-    timeline_t timeline;
-    assert_false(timeline_open(&timeline, "/dev/null/timeline", "log x", 1));
+    csv_t csv;
+    assert_false(csv_open(&csv, "/dev/null/csv", "log x", 1));
     assert_int_equal(errno, ENOTDIR);
-    assert_true(timeline_open(&timeline, "/dev/full", "log x", 1));
-    timeline_note(&timeline, 1, 1, 1);
-    assert_false(timeline_close(&timeline));
+    assert_true(csv_open(&csv, "/dev/full", "log x", 1));
+    csv_note(&csv, 1, 1, 1);
+    assert_false(csv_close(&csv));
     assert_int_equal(errno, ENOSPC);
 }
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a resource has handed out and what it holds while a log is replayed, as CSV: a file
- * for pictures. At most TIMELINE_ROWS_MAX rows and one: a row is of a stretch of operations
+ * for pictures. At most CSV_ROWS_MAX rows and one: a row is of a stretch of operations
  * and has the largest figures of it, so that no peak is lost.
  *
  * Threads: call it from one at a time.
  */
-#ifndef RMM_TOOLS_REPLAY_TIMELINE_H
-#define RMM_TOOLS_REPLAY_TIMELINE_H
+#ifndef RMM_TOOLS_REPLAY_CSV_H
+#define RMM_TOOLS_REPLAY_CSV_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,27 +15,25 @@
 
 #include "common/output.h"
 
-#define TIMELINE_ROWS_MAX 1000
+#define CSV_ROWS_MAX 1000
 
-typedef struct timeline {
+typedef struct csv {
     output_t output;
     uint64_t operations;                 /* of the log */
     uint64_t stretch;                    /* of a row */
     uint64_t seen;                       /* operations so far */
     uint64_t live_bytes, reserved_bytes; /* the largest since the last row */
-} timeline_t;
+} csv_t;
 
 /* The heading says what is replayed on what. False: errno says why. */
-bool timeline_open(
-    timeline_t *timeline, const char *path, const char *heading, uint64_t operations);
+bool csv_open(csv_t *csv, const char *path, const char *heading, uint64_t operations);
 
 /* After an operation of the log, which was recorded at `due_ns`. */
-void timeline_note(
-    timeline_t *timeline, uint64_t due_ns, uint64_t live_bytes,
-    uint64_t reserved_bytes);
+void csv_note(
+    csv_t *csv, uint64_t due_ns, uint64_t live_bytes, uint64_t reserved_bytes);
 
 /* The file is there then, if every operation was noted; after a run that failed, an earlier file
  * stays as it was. False: not all could be written; errno says why. */
-bool timeline_close(timeline_t *timeline);
+bool csv_close(csv_t *csv);
 
-#endif /* RMM_TOOLS_REPLAY_TIMELINE_H */
+#endif /* RMM_TOOLS_REPLAY_CSV_H */
