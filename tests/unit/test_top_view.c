@@ -661,8 +661,8 @@ TEST(a_limit_is_typed)
         {"0", 0},
         {"512MiB", 512u << 20},
         {"9223372036854775807", INT64_MAX}};
-    static const char *const bad[] = {"-1",      "1.5GiB", "9223372036854775808",
-                                      "maximum", "1 GiB",  "99999999TiB"};
+    static const char *const bad[] = {"-1",      "1.5",   "9223372036854775808",
+                                      "maximum", "1 GiB", "99999999TiB"};
     look_at_a_pool();
     for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
         type_limit(good[i].text);
@@ -788,4 +788,12 @@ TEST(a_program_without_a_command_or_a_pid_is_shown_by_what_is_known)
     draw();
     assert_shown("       - someone");
     assert_shown("by_comm");
+}
+
+TEST(a_command_is_shown_without_folders)
+{
+    (void)top_node_program(
+        &node, 1, "/opt/env/bin/python3 /jobs/train.py --x /d", 1, 10);
+    draw();
+    assert_shown("  python3 train.py --x /d");
 }
