@@ -8,6 +8,7 @@
 #include <rmm/limiting_adaptor.h>
 
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "adaptors/adaptor.h"
 #include "core/assert.h"
@@ -61,13 +62,19 @@ static void unreserve(limiting_t *self, uint64_t bytes)
 RMM_COLD static rmm_status_t
 over_limit(limiting_t *self, size_t bytes, uint64_t counted_bytes)
 {
+    char rounding[48] = "";
+
+    if (counted_bytes != bytes) {
+        (void)snprintf(
+            rounding, sizeof(rounding), " (rounded up to %" PRIu64 ")", counted_bytes);
+    }
     return rmm__adaptor_failed(
         &self->adaptor,
         rmm__error(
             RMM_ERR_OUT_OF_MEMORY,
             "limiting '%s': exceeded the limit of %" PRIu64
-            " bytes: %zu requested, rounded up to %" PRIu64 ", %" PRIu64 " allocated",
-            self->adaptor.base.name, self->limit_bytes, bytes, counted_bytes,
+            " bytes: %zu requested%s, %" PRIu64 " allocated",
+            self->adaptor.base.name, self->limit_bytes, bytes, rounding,
             atomic_load_explicit(&self->allocated_bytes, memory_order_relaxed)));
 }
 

@@ -87,7 +87,7 @@ for word in 0=0 17=17 3KiB=3072 8MiB=8388608 2GiB=2147483648 8589934591GiB=92233
     echo "${word%=*}" >"$mnt/$process/limit_bytes"
     expect "$process/limit_bytes" "${word#*=}"
 done
-for word in -1 ' 5' 5KB 5kib 1e3 0x10 max1 maxmax KiB 5MiB5 8589934592GiB \
+for word in -1 ' 5' 5K 5G 1e3 0x10 max1 maxmax KiB 5MiB5 8589934592GiB \
     9223372036854775808 99999999999999999999 all; do
     invalid "$process/limit_bytes" "$word"
     invalid "$resource/limit_bytes" "$word"

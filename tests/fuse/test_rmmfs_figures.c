@@ -166,9 +166,10 @@ TEST_CASE(a_limit_is_a_number_of_bytes_below_2_to_the_63)
         {"-1", -EINVAL, 0},
         {" 1", -EINVAL, 0},
         {"1 ", -EINVAL, 0},
-        {"1kib", -EINVAL, 0},
+        {"1kib", 0, 1024},
         {"KiB", -EINVAL, 0},
-        {"1.5GiB", -EINVAL, 0},
+        {"1.5GiB", 0, UINT64_C(3) << 29},
+        {"1G", -EINVAL, 0},
         {"maximum", -EINVAL, 0}};
     fixture_t *fixture = open_fixture();
     member_t *member = process(fixture, 1, 40, 500);

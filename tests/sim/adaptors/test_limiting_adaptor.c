@@ -45,7 +45,7 @@ TEST_CASE(refuses_what_is_too_big)
     assert_refuses(mr, 5 * MIB + 1);
     assert_non_null(strstr(rmm_last_error_message(), "limit of 5242880 bytes"));
     assert_non_null(strstr(
-        rmm_last_error_message(), "5242881 requested, rounded up to 5243136, 0 "));
+        rmm_last_error_message(), "5242881 requested (rounded up to 5243136), 0 "));
     assert_int_equal(stats_of(mr).oom_count, 1);
     assert_refuses(mr, (size_t)PTRDIFF_MAX);
     give(mr, take(mr, 5 * MIB, NULL), 5 * MIB, NULL);

@@ -66,17 +66,8 @@ TEST_CASE(refuses_malformed_variables_by_name)
 {
     const char *const devices[] = {"0", "33", "-1", "two", "1 ", "0x2", "1.5", NULL};
     const char *const memory[] = {
-        "0",
-        "80GB",
-        "1 GiB",
-        "GiB",
-        "-1GiB",
-        "1KiB",
-        "1e9",
-        "17TiB",
-        "16777216TiB",
-        "1gib",
-        "99999999999999999999999999",
+        "0",    "80G", "1 GiB", "GiB",         "-1GiB",
+        "1KiB", "1e9", "17TiB", "16777216TiB", "99999999999999999999999999",
         NULL};
     const char *const seeds[] = {"x", "-1", "18446744073709551616", "1.0", NULL};
     const char *const plans[] = {"mem_alloc", "nothing:1", "any:0", NULL};
