@@ -13,7 +13,7 @@
 
 #include "buffer.h"
 
-static PyTypeObject *buffer_type;
+PyTypeObject *buffer_type;
 static PyObject *name_ptr, *name_size, *name_stream, *name_mr;
 
 rmm_device_buffer_t *buffer_memory(PyObject *object)
@@ -84,47 +84,87 @@ static bool read_arguments(PyObject *args, PyObject *kwargs, arguments_t *out)
     return true;
 }
 
-static rmm_status_t init(
-    rmm_device_buffer_t *buffer, const arguments_t *with, rmm_stream_t stream,
-    rmm_resource_t *mr)
+/* The memory at the address may be the host's, or freed behind the call, so this waits: device
+ * memory takes part in it as the host's does. */
+static bool copy_in(buffer_object_t *self, const arguments_t *with)
 {
+    PyObject *sources = buffers_at(with->ptr, with->size);
+    library_call_t call;
     rmm_status_t status;
+    bool is_good;
 
-    if (with->ptr != NULL && !rmm_stream_is_default(stream)) {
-        return rmm_device_buffer_init_copy_from(
-            buffer, with->ptr, with->size, stream, mr);
+    if (sources == NULL || !buffers_settle(sources, &self->home)) {
+        Py_XDECREF(sources);
+        return false;
     }
-    status = rmm_device_buffer_init(buffer, with->size, stream, mr);
-    if (status == RMM_OK && with->ptr != NULL) {
-        status =
-            rmm_device_buffer_copy_from_host(buffer, 0, with->ptr, with->size, stream);
-        if (status != RMM_OK) {
-            rmm_device_buffer_fini(buffer);
-        }
-    }
-    return status;
+    library_enter(&call);
+    status = rmm_device_buffer_copy_from_host(
+        &self->buffer, 0, with->ptr, with->size, self->home.stream->stream);
+    is_good = library_leave(&call, status);
+    Py_DECREF(sources);
+    return is_good;
 }
 
 static bool create(buffer_object_t *self, const arguments_t *with)
 {
+    stream_object_t *stream = stream_from(with->stream);
     rmm_resource_t *mr = NULL;
     library_call_t call;
     rmm_status_t status;
 
-    self->stream = stream_from(with->stream);
-    if (self->stream == NULL ||
-        (with->mr != NULL && (mr = resource_of(with->mr)) == NULL)) {
+    self->home.stream = stream;
+    if (stream == NULL || (with->mr != NULL && (mr = resource_of(with->mr)) == NULL)) {
         return false;
     }
     library_enter(&call);
-    status = init(&self->buffer, with, self->stream->stream, mr);
+    status = rmm_device_buffer_init(&self->buffer, with->size, stream->stream, mr);
     if (!library_leave(&call, status)) {
         return false;
     }
+    self->home = place_on(stream, rmm_device_buffer_device(&self->buffer));
     self->mr = with->mr != NULL
                    ? Py_NewRef(with->mr)
                    : resource_wrapper(rmm_device_buffer_resource(&self->buffer));
-    return self->mr != NULL;
+    if (self->mr == NULL || (with->ptr != NULL && !copy_in(self, with))) {
+        return false;
+    }
+    buffer_enlist(self);
+    return true;
+}
+
+static rmm_status_t
+init_copy(buffer_object_t *self, const buffer_object_t *from, const place_t *at)
+{
+    const rmm_device_buffer_t *memory = &from->buffer;
+    rmm_device_scope_t scope; /* memory of the host has the device that is current */
+    rmm_status_t status = rmm_device_scope_enter(at->device, &scope);
+
+    if (status == RMM_OK) {
+        status = rmm_device_buffer_init_copy_from(
+            &self->buffer, rmm_device_buffer_data(memory),
+            rmm_device_buffer_size(memory), at->stream->stream,
+            rmm_device_buffer_resource(memory));
+        rmm_device_scope_leave(&scope);
+    }
+    return status;
+}
+
+bool buffer_begin_copy(
+    buffer_object_t *self, const buffer_object_t *from, const place_t *at)
+{
+    library_call_t call;
+    rmm_status_t status;
+
+    self->home = *at;
+    Py_INCREF(at->stream);
+    self->mr = Py_NewRef(from->mr);
+    library_enter(&call);
+    status = init_copy(self, from, at);
+    if (!library_leave(&call, status)) {
+        return false;
+    }
+    buffer_enlist(self);
+    return true;
 }
 
 static PyObject *buffer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
@@ -159,7 +199,8 @@ static int buffer_traverse(PyObject *object, visitproc visit, void *arg)
 
     Py_VISIT(Py_TYPE(object));
     Py_VISIT(self->mr);
-    Py_VISIT(self->stream);
+    Py_VISIT(self->home.stream);
+    Py_VISIT(self->away.stream);
     return 0;
 }
 
@@ -169,6 +210,8 @@ static void free_memory(buffer_object_t *self)
     library_call_t call;
 
     PyErr_Fetch(&error, &value, &traceback);
+    buffer_settle_before_free(self);
+    buffer_delist(self);
     library_enter(&call);
     rmm_device_buffer_fini(&self->buffer);
     library_leave_quietly(&call);
@@ -200,7 +243,8 @@ static void buffer_dealloc(PyObject *object)
         free_memory(self);
     }
     Py_XDECREF(self->mr);
-    Py_XDECREF(self->stream);
+    Py_XDECREF(self->home.stream);
+    Py_XDECREF(self->away.stream);
     type->tp_free(object);
     Py_DECREF(type);
 }
@@ -242,13 +286,14 @@ static PyObject *get_mr(PyObject *object, void *unused)
 static PyObject *get_stream(PyObject *object, void *unused)
 {
     (void)unused;
-    return Py_NewRef((PyObject *)((buffer_object_t *)object)->stream);
+    return Py_NewRef((PyObject *)((buffer_object_t *)object)->home.stream);
 }
 
 static int set_stream(PyObject *object, PyObject *value, void *unused)
 {
     buffer_object_t *self = (buffer_object_t *)object;
     stream_object_t *stream = value != NULL ? stream_from(value) : NULL;
+    place_t place;
 
     (void)unused;
     if (stream == NULL) {
@@ -257,8 +302,13 @@ static int set_stream(PyObject *object, PyObject *value, void *unused)
         }
         return -1;
     }
+    place = place_on(stream, self->home.device);
+    if (!buffer_settle(self, &place)) {
+        Py_DECREF(stream);
+        return -1;
+    }
     rmm_device_buffer_set_stream(&self->buffer, stream->stream);
-    buffer_take_stream(self, stream);
+    buffer_move_home(self, place);
     return 0;
 }
 
@@ -268,7 +318,10 @@ static PyGetSetDef attributes[] = {
     {"nbytes", get_size, NULL, "The size in bytes.", NULL},
     {"device", get_device, NULL, "The device of the memory.", NULL},
     {"mr", get_mr, NULL, "The resource of the memory.", NULL},
-    {"stream", get_stream, set_stream, "The stream on which the buffer frees.", NULL},
+    {"stream", get_stream, set_stream,
+     "The stream on which the buffer is used and freed. Setting it waits for the "
+     "former one.",
+     NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

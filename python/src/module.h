@@ -91,6 +91,23 @@ stream_object_t *stream_from(PyObject *object);
  * the GIL is back, because the end of a Stream is Python's work. */
 bool stream_leave(library_call_t *call, rmm_status_t status, stream_object_t *stream);
 
+/* Where work is queued. The handles of the default streams are the same on every device, and that of
+ * the per-thread one also in every thread, so a handle alone does not name a queue. */
+typedef struct place {
+    stream_object_t *stream; /* NULL: nowhere */
+    int device;
+    uint64_t thread; /* of Python, for the per-thread default stream; else 0 */
+} place_t;
+
+/* The place of a stream, borrowed, on a device for this thread. */
+place_t place_on(stream_object_t *stream, int device);
+bool place_is(const place_t *a, const place_t *b);
+/* Wait until the work queued on a stream is done, with that device current for a default stream.
+ * Without the GIL. */
+rmm_status_t stream_wait_on(rmm_stream_t stream, int device);
+/* False: nothing keeps the stream alive, because only its number is known. */
+bool stream_is_kept(const stream_object_t *stream);
+
 /* --- resources (resource.c) ----------------------------------------------------------- */
 
 typedef struct callbacks callbacks_t;
@@ -142,6 +159,14 @@ bool failure_forget(resource_object_t *self);
 
 /* The memory of a buffer; NULL with an exception: not a buffer. */
 rmm_device_buffer_t *buffer_memory(PyObject *object);
+/* A new list of the live buffers with memory in a range, for work on raw addresses. */
+PyObject *buffers_at(const void *ptr, uint64_t bytes);
+/* The same, settled for work on a stream of the current device; at_out: that place, if there is any. */
+PyObject *buffers_settled(
+    const void *ptr, uint64_t bytes, stream_object_t *stream, place_t *at_out);
+/* buffer_settle() and buffer_queued() of each buffer of such a list. */
+bool buffers_settle(PyObject *buffers, const place_t *at);
+bool buffers_queued(PyObject *buffers, const place_t *at);
 /* Between these calls the memory does not move, because its address is in use. With the GIL. */
 void buffer_pin(PyObject *object);
 void buffer_unpin(PyObject *object);

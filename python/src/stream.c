@@ -168,6 +168,54 @@ bool stream_leave(library_call_t *call, rmm_status_t status, stream_object_t *st
     return is_good;
 }
 
+/* --- places --------------------------------------------------------------------------- */
+
+place_t place_on(stream_object_t *stream, int device)
+{
+    bool is_per_thread = rmm_stream_is_per_thread_default(stream->stream);
+
+    return (place_t){
+        stream, device, is_per_thread ? PyThreadState_GetID(PyThreadState_Get()) : 0};
+}
+
+bool place_is(const place_t *a, const place_t *b)
+{
+    rmm_stream_t first = a->stream->stream;
+    rmm_stream_t second = b->stream->stream;
+
+    if (rmm_stream_is_default(first)) {
+        return rmm_stream_is_default(second) && a->device == b->device;
+    }
+    return first == second && a->thread == b->thread &&
+           (a->device == b->device || !rmm_stream_is_per_thread_default(first));
+}
+
+rmm_status_t stream_wait_on(rmm_stream_t stream, int device)
+{
+    rmm_device_scope_t scope;
+    rmm_status_t status;
+
+    if (!rmm_stream_is_default(stream) && !rmm_stream_is_per_thread_default(stream)) {
+        return rmm_stream_synchronize(stream);
+    }
+    status = rmm_device_scope_enter(device, &scope);
+    if (status == RMM_OK) {
+        status = rmm_stream_synchronize(stream);
+        rmm_device_scope_leave(&scope);
+    }
+    return status;
+}
+
+bool stream_is_kept(const stream_object_t *stream)
+{
+    if (stream->owner != NULL && PyObject_TypeCheck(stream->owner, stream_type)) {
+        return stream_is_kept((const stream_object_t *)stream->owner);
+    }
+    return stream->is_owned || rmm_stream_is_default(stream->stream) ||
+           rmm_stream_is_per_thread_default(stream->stream) ||
+           (stream->owner != NULL && !PyLong_Check(stream->owner));
+}
+
 bool add_stream(PyObject *module)
 {
     return add_type(module, "Stream", &spec, &stream_type);
@@ -205,6 +253,24 @@ static PyObject *stream_create(PyObject *module, PyObject *args)
     self->stream = stream;
     self->is_owned = true;
     Py_RETURN_NONE;
+}
+
+static PyObject *stream_wait(PyObject *module, PyObject *args)
+{
+    stream_object_t *stream;
+    library_call_t call;
+    rmm_status_t status;
+    PyObject *on;
+    int device;
+
+    (void)module;
+    if (!PyArg_ParseTuple(args, "Oi", &on, &device) ||
+        (stream = stream_from(on)) == NULL) {
+        return NULL;
+    }
+    library_enter(&call);
+    status = stream_wait_on(stream->stream, device);
+    return stream_leave(&call, status, stream) ? Py_NewRef(Py_None) : NULL;
 }
 
 static PyObject *stream_wrap(PyObject *module, PyObject *args)
@@ -283,6 +349,7 @@ static PyObject *stream_pool_get(PyObject *module, PyObject *args)
 PyMethodDef stream_functions[] = {
     {"stream_create", stream_create, METH_VARARGS, NULL},
     {"stream_wrap", stream_wrap, METH_VARARGS, NULL},
+    {"stream_wait", stream_wait, METH_VARARGS, NULL},
     {"stream_pool_create", stream_pool_create, METH_VARARGS, NULL},
     {"stream_pool_get", stream_pool_get, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},

@@ -35,6 +35,12 @@ def pool():
     return rmm_c.mr.PoolMemoryResource(rmm_c.mr.CudaMemoryResource(), "16MiB")
 
 
+@pytest.fixture
+def pools():
+    """A pool as the default of each device. It gives freed memory out again at once."""
+    rmm_c.reinitialize(pool_allocator=True, initial_pool_size="4MiB", devices=[0, 1])
+
+
 @contextlib.contextmanager
 def _threads(work, arguments):
     errors = []

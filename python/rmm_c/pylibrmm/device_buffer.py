@@ -5,19 +5,8 @@ import pickle
 from typing import Any, Callable, Dict, Optional, Tuple, Type
 
 from rmm_c import _core
-from rmm_c.pylibrmm.stream import DEFAULT_STREAM, Stream, as_stream
-
-
-# DLDeviceType of DLPack: of memory of a device, and of others by the kind of the resource at the
-# bottom. AMD has numbers of its own, and none for managed memory.
-_DLPACK_CPU = 1
-_DLPACK_CUDA = (2, {"pinned": 3, "managed": 13, "async_managed": 13, "host": _DLPACK_CPU})
-_DLPACK_HIP = (10, {"pinned": 11, "host": _DLPACK_CPU})
-
-
-def _dlpack_types() -> Tuple[int, Dict[str, int]]:
-    return _DLPACK_HIP if _core.driver_name() == "hip" else _DLPACK_CUDA
-
+from rmm_c.pylibrmm._exchange import DLPACK_CPU, contiguous, dlpack_types, interface_of, wait_for
+from rmm_c.pylibrmm.stream import DEFAULT_STREAM, Stream
 
 class DeviceBuffer(_core.Buffer):
     """Untyped memory, allocated and freed in the order of a stream.
@@ -25,14 +14,18 @@ class DeviceBuffer(_core.Buffer):
     All arguments are keywords:
 
     ptr
-        An address of host or device memory to copy from. The copy is queued on the stream, and
-        the call waits for it only if that is the default stream.
+        An address of host or device memory to copy from. The call waits for the copy.
     size
         The size in bytes.
     stream
-        The stream of the allocation, and of the free; kept alive.
+        The stream of the allocation, of the program's own work on the memory, and of the free;
+        kept alive.
     mr
         The resource; by default that of the current device.
+
+    Order: a method that works on another stream than the buffer's first waits for the buffer's
+    one, and for what a former method has queued elsewhere. So the program orders only its own
+    work, and only if that is not on the buffer's stream.
 
     Memory that the host can access (managed, pinned, host) can be viewed without a copy:
     ``memoryview(buffer)``, ``numpy.frombuffer(buffer)``.
@@ -46,6 +39,13 @@ class DeviceBuffer(_core.Buffer):
 
     @property
     def __cuda_array_interface__(self) -> Dict[str, Any]:
+        """The buffer as an array of bytes, for other packages. It names the buffer's stream, and
+        what is not on it is waited for."""
+        if not self.mr.is_device_accessible:
+            raise AttributeError(
+                "__cuda_array_interface__: this memory is the host's, and no device can access it"
+            )
+        self._settle_for(self.stream)
         return {
             "data": (self.ptr, False),
             "shape": (self.size,),
@@ -59,10 +59,10 @@ class DeviceBuffer(_core.Buffer):
         resource = self.mr
         while resource.upstream_mr is not None:
             resource = resource.upstream_mr
-        of_device, others = _dlpack_types()
-        default = of_device if resource.properties & _core.DEVICE_ACCESSIBLE else _DLPACK_CPU
+        of_device, others = dlpack_types()
+        default = of_device if resource.properties & _core.DEVICE_ACCESSIBLE else DLPACK_CPU
         kind = others.get(resource.kind, default)
-        return kind, 0 if kind == _DLPACK_CPU else self.device
+        return kind, 0 if kind == DLPACK_CPU else self.device
 
     def __dlpack__(
         self,
@@ -73,15 +73,17 @@ class DeviceBuffer(_core.Buffer):
         copy: Optional[bool] = None,
     ) -> Any:
         """The buffer as an array of bytes, for the from_dlpack() of other packages. While that
-        array lives, the buffer cannot be resized. Waits for the buffer's stream, unless the
-        array is for that stream or ``stream`` is -1. 0 may be either default stream: waits."""
+        array lives, the buffer cannot be resized. Waits for the buffer's work, unless the array
+        is for the stream of it or ``stream`` is -1. 0 may be either default stream: waits."""
         kind, device = self.__dlpack_device__()
         if dl_device is not None and tuple(dl_device) != (kind, device):
             raise BufferError(f"the memory is on device {(kind, device)} of DLPack")
         source = self.copy() if copy else self
-        is_named = kind == _dlpack_types()[0] and stream not in (None, 0, -1)
-        if stream != -1 and not (is_named and self.stream == Stream(stream)):
-            source.stream.synchronize()
+        if stream != -1:
+            is_named = kind == dlpack_types()[0] and stream not in (None, 0)
+            source._settle_for(Stream(stream) if is_named else None)
+        elif copy:
+            source.stream.synchronize()  # nobody else knows of the copy
         versioned = max_version is not None and tuple(max_version) >= (1,)
         return _core.to_dlpack(source, kind, device, versioned)
 
@@ -92,12 +94,13 @@ class DeviceBuffer(_core.Buffer):
         return self.size
 
     def __copy__(self) -> "DeviceBuffer":
-        made = self._copy_as(type(self))
+        made: DeviceBuffer = self._copy_as(type(self))
         _attributes(made).update(_attributes(self))
         return made
 
     def __deepcopy__(self, memo: Dict[int, Any]) -> "DeviceBuffer":
-        made = memo[id(self)] = self._copy_as(type(self))
+        made: DeviceBuffer = self._copy_as(type(self))
+        memo[id(self)] = made
         _attributes(made).update(copy.deepcopy(_attributes(self), memo))
         return made
 
@@ -114,15 +117,10 @@ class DeviceBuffer(_core.Buffer):
         self.copy_to_host(data, self.stream)
         return _from_pickle, (type(self), packed(data)), _attributes(self) or None
 
-    def _copy_as(self, kind: Type["DeviceBuffer"]) -> "DeviceBuffer":
-        """Without the constructor of a subclass, whose arguments are not known."""
-        return _core.Buffer.__new__(
-            kind, ptr=self.ptr, size=self.size, stream=self.stream, mr=self.mr
-        )
-
     def copy(self) -> "DeviceBuffer":
-        """A deep copy, from the same resource and on the same stream; no subclass."""
-        return self._copy_as(DeviceBuffer)
+        """A deep copy, from the same resource and on the same stream; no subclass. Queued."""
+        made: DeviceBuffer = self._copy_as(DeviceBuffer)
+        return made
 
     @staticmethod
     def to_device(
@@ -167,21 +165,27 @@ class DeviceBuffer(_core.Buffer):
         self._write_from(ary, 0, stream)
 
     def copy_from_device(self, cuda_ary: Any, stream: Any = DEFAULT_STREAM) -> None:
-        """Copy a contiguous array of one dimension that has ``__cuda_array_interface__``. Waits
-        for the stream that the array names, unless the copy is on that stream.
+        """Copy a contiguous array of one dimension that has ``__cuda_array_interface__``.
+
+        The copy is ordered behind the work of the stream that the array names (if it names none,
+        of its device's default streams, and of PyTorch's current one). A copy of a DeviceBuffer's
+        memory is queued; for others the call waits, because nothing else orders their end.
 
         >>> buffer = DeviceBuffer.to_device(b"abcdef")
         >>> buffer.copy_from_device(DeviceBuffer.to_device(b"12"))
         >>> buffer.tobytes()
         b'12cdef'
         """
-        address, size = _contiguous(cuda_ary)
+        if isinstance(cuda_ary, DeviceBuffer):
+            address, size = cuda_ary.ptr, cuda_ary.size
+        else:
+            interface = interface_of(cuda_ary)
+            address, size = contiguous(interface)
         if size > self.size:
             raise ValueError(f"the array is too large: {size} bytes, the buffer has {self.size}")
-        producer = cuda_ary.__cuda_array_interface__.get("stream")
-        if producer is not None and Stream(producer) != as_stream(stream):
-            Stream(producer).synchronize()
-        copy_device_to_ptr(address, self.ptr, size, stream)
+        if not isinstance(cuda_ary, DeviceBuffer):
+            wait_for(cuda_ary, interface, self.device, stream)
+        self._copy_from_address(address, size, stream)
 
     def tobytes(self, stream: Any = DEFAULT_STREAM) -> bytes:
         """The contents as bytes. Waits."""
@@ -209,23 +213,6 @@ def _from_pickle(kind: Type[DeviceBuffer], data: Any) -> DeviceBuffer:
     return buffer
 
 
-def _contiguous(cuda_ary: Any) -> Tuple[int, int]:
-    """The address and the bytes of an array of one dimension."""
-    if not hasattr(cuda_ary, "__cuda_array_interface__"):
-        raise ValueError("the object has no __cuda_array_interface__")
-    import numpy  # knows the sizes of all types: a "U4" has 16 bytes
-
-    interface = cuda_ary.__cuda_array_interface__
-    shape, strides = interface["shape"], interface.get("strides")
-    item = numpy.dtype(interface["typestr"]).itemsize
-    if len(shape) > 1:
-        raise ValueError(f"only arrays of one dimension can be copied, not of {len(shape)}")
-    count = shape[0] if shape else 1
-    if strides and count > 1 and strides[0] != item:
-        raise ValueError("only contiguous arrays can be copied")
-    return interface["data"][0], count * item
-
-
 def to_device(b: Any, stream: Any = DEFAULT_STREAM) -> DeviceBuffer:
     """A new buffer with a copy of bytes of the host."""
     return DeviceBuffer.to_device(b, stream)
@@ -244,5 +231,10 @@ def copy_host_to_ptr(hb: Any, db: int, stream: Any = DEFAULT_STREAM) -> None:
 def copy_device_to_ptr(
     d_src: int, d_dst: int, count: int, stream: Any = DEFAULT_STREAM
 ) -> None:
-    """Queue a copy between two device addresses on a stream. Does not wait."""
+    """Queue a copy between two device addresses on a stream of the current device.
+
+    Addresses in the memory of a DeviceBuffer are ordered as by its own methods; others are the
+    program's to order. Does not wait for the copy, unless the stream is given as a number, which
+    keeps no stream alive.
+    """
     _core.copy_device(d_src, d_dst, count, stream)

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What orders work on a buffer's memory behind earlier work.
+ *
+ * A buffer has a home: its stream, on its device. Whatever the program does with the memory by means
+ * that the package does not see is at home. The package itself may queue work elsewhere (a copy on
+ * another stream); the last such place is `away`. Before work at a place begins, the host waits for
+ * home and away unless they are that place. So what was queued on the memory and is not done is at
+ * home or at `away`, and a free at home waits for `away` alone.
+ *
+ * The host waits, and not a stream for an event: the streams of others may be destroyed before the
+ * memory is used again, and then nothing could be asked about their work. This is also why the work
+ * on a stream that nothing keeps alive is waited for at once.
+ *
+ * Raw addresses are ordered as well: the live buffers are in a list, and a function that gets an
+ * address looks for the buffers there. The search is linear, which only these functions pay.
+ *
+ * Locking: the GIL. A wait releases it, so everything is looked at again afterwards.
+ */
+#include "buffer.h"
+
+/* --- waiting -------------------------------------------------------------------------- */
+
+typedef struct wait {
+    rmm_stream_t stream;
+    int device;
+    bool is_other_thread; /* its per-thread default stream, which has no name here */
+    const void *memory;   /* of the buffer */
+} wait_t;
+
+static wait_t wait_for(const buffer_object_t *self, const place_t *place)
+{
+    place_t here = place_on(place->stream, place->device);
+
+    return (wait_t){
+        place->stream->stream, place->device, here.thread != place->thread,
+        self->memory};
+}
+
+/* The legacy default stream runs a copy after the work of all per-thread ones of its device. */
+static rmm_status_t wait_by_copy(const wait_t *wait)
+{
+    rmm_device_scope_t scope;
+    rmm_status_t status = rmm_device_scope_enter(wait->device, &scope);
+    char byte;
+
+    if (status == RMM_OK) {
+        status = rmm_memcpy(&byte, wait->memory, 1, RMM_STREAM_LEGACY);
+        rmm_device_scope_leave(&scope);
+    }
+    return status;
+}
+
+/* Without the GIL. A device below 0: there is no GPU, and nothing is queued. Unsupported is the answer
+ * in a forked child, whose buffers and queues are the parent's. */
+static rmm_status_t run_wait(const wait_t *wait)
+{
+    rmm_status_t status;
+
+    if (wait->device < 0 || wait->memory == NULL) {
+        return RMM_OK;
+    }
+    status = wait->is_other_thread ? wait_by_copy(wait)
+                                   : stream_wait_on(wait->stream, wait->device);
+    return status == RMM_ERR_UNSUPPORTED ? RMM_OK : status;
+}
+
+static bool wait_at(const buffer_object_t *self, const place_t *place)
+{
+    wait_t wait = wait_for(self, place);
+    library_call_t call;
+
+    library_enter(&call);
+    return library_leave(&call, run_wait(&wait));
+}
+
+/* --- order ---------------------------------------------------------------------------- */
+
+void buffer_move_home(buffer_object_t *self, place_t place)
+{
+    stream_object_t *before = self->home.stream;
+    stream_object_t *away = self->away.stream;
+
+    self->home = place;
+    self->away = (place_t){NULL, 0, 0};
+    self->away_count++;
+    Py_XDECREF(before);
+    Py_XDECREF(away);
+}
+
+static bool is_elsewhere(const place_t *place, const place_t *at)
+{
+    return place->stream != NULL && (at == NULL || !place_is(place, at));
+}
+
+static bool settle_home(buffer_object_t *self, const place_t *at)
+{
+    place_t home = self->home;
+    bool is_good = true;
+
+    if (is_elsewhere(&home, at)) {
+        Py_INCREF(home.stream);
+        is_good = wait_at(self, &home);
+        Py_DECREF(home.stream);
+    }
+    return is_good;
+}
+
+/* Another thread that reads the memory may queue work while this one waits. */
+static bool settle_away(buffer_object_t *self, const place_t *at)
+{
+    bool is_good = true;
+
+    while (is_good && is_elsewhere(&self->away, at)) {
+        place_t away = self->away;
+        uint64_t count = self->away_count;
+
+        Py_INCREF(away.stream);
+        is_good = wait_at(self, &away);
+        if (is_good && count == self->away_count) {
+            Py_CLEAR(self->away.stream);
+            self->away_count++;
+        }
+        Py_DECREF(away.stream);
+    }
+    return is_good;
+}
+
+bool buffer_settle(buffer_object_t *self, const place_t *at)
+{
+    return self->memory == NULL || (settle_home(self, at) && settle_away(self, at));
+}
+
+bool buffer_queued(buffer_object_t *self, const place_t *at)
+{
+    stream_object_t *before;
+
+    if (self->memory == NULL) {
+        return true;
+    }
+    if (self->pins != 0 ||
+        (!stream_is_kept(at->stream) && !place_is(at, &self->home))) {
+        return wait_at(
+            self, at); /* the host may look at any time; or nobody can ask later */
+    }
+    if (place_is(at, &self->home)) {
+        return true;
+    }
+    if (!settle_away(self, at)) {
+        return false;
+    }
+    Py_INCREF(at->stream);
+    before = self->away.stream;
+    self->away = *at;
+    self->away_count++;
+    Py_XDECREF(before);
+    return true;
+}
+
+void buffer_settle_before_free(buffer_object_t *self)
+{
+    library_call_t call;
+    wait_t wait;
+
+    if (self->home.thread != 0 &&
+        place_on(self->home.stream, 0).thread != self->home.thread) {
+        wait = wait_for(self, &self->home);
+        library_enter(&call);
+        (void)run_wait(&wait);
+        library_leave_quietly(&call);
+    }
+    if (self->away.stream != NULL) {
+        wait = wait_for(self, &self->away);
+        library_enter(&call);
+        (void)run_wait(&wait);
+        library_leave_quietly(&call);
+    }
+}
+
+/* --- raw addresses -------------------------------------------------------------------- */
+
+static buffer_object_t *live;
+
+void buffer_look(buffer_object_t *self)
+{
+    self->memory = rmm_device_buffer_data(&self->buffer);
+    self->room = rmm_device_buffer_capacity(&self->buffer);
+}
+
+void buffer_enlist(buffer_object_t *self)
+{
+    buffer_look(self);
+    self->next = live;
+    self->previous = NULL;
+    if (live != NULL) {
+        live->previous = self;
+    }
+    live = self;
+    self->is_listed = true;
+}
+
+void buffer_delist(buffer_object_t *self)
+{
+    self->memory = NULL;
+    if (!self->is_listed) {
+        return;
+    }
+    if (self->next != NULL) {
+        self->next->previous = self->previous;
+    }
+    if (self->previous != NULL) {
+        self->previous->next = self->next;
+    } else {
+        live = self->next;
+    }
+    self->is_listed = false;
+}
+
+PyObject *buffers_at(const void *ptr, uint64_t bytes)
+{
+    PyObject *found = PyList_New(0);
+    uintptr_t begin = (uintptr_t)ptr;
+
+    for (buffer_object_t *at = live; found != NULL && at != NULL; at = at->next) {
+        uintptr_t data = (uintptr_t)at->memory;
+
+        if ((data - begin < bytes || begin - data < at->room) &&
+            PyList_Append(found, (PyObject *)at) < 0) {
+            Py_CLEAR(found);
+        }
+    }
+    return found;
+}
+
+PyObject *buffers_settled(
+    const void *ptr, uint64_t bytes, stream_object_t *stream, place_t *at_out)
+{
+    PyObject *found = buffers_at(ptr, bytes);
+    rmm_status_t status;
+
+    *at_out = place_on(stream, -1);
+    if (found == NULL || PyList_GET_SIZE(found) == 0) {
+        return found; /* host memory needs no GPU */
+    }
+    status = rmm_device_current(&at_out->device);
+    if (status != RMM_OK) {
+        raise_status(status);
+    }
+    if (status != RMM_OK || !buffers_settle(found, at_out)) {
+        Py_CLEAR(found);
+    }
+    return found;
+}
+
+bool buffers_settle(PyObject *buffers, const place_t *at)
+{
+    bool is_good = true;
+
+    for (Py_ssize_t i = 0; is_good && i < PyList_GET_SIZE(buffers); i++) {
+        is_good = buffer_settle((buffer_object_t *)PyList_GET_ITEM(buffers, i), at);
+    }
+    return is_good;
+}
+
+bool buffers_queued(PyObject *buffers, const place_t *at)
+{
+    bool is_good = true;
+
+    for (Py_ssize_t i = 0; is_good && i < PyList_GET_SIZE(buffers); i++) {
+        is_good = buffer_queued((buffer_object_t *)PyList_GET_ITEM(buffers, i), at);
+    }
+    return is_good;
+}
