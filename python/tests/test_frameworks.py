@@ -13,7 +13,12 @@ import pytest
 
 import rmm_c as rmm
 from rmm_c import mr
-from rmm_c.pylibrmm.stream import PER_THREAD_DEFAULT_STREAM, Stream
+from rmm_c.pylibrmm.stream import (
+    DEFAULT_STREAM,
+    PER_THREAD_DEFAULT_STREAM,
+    CudaStreamFlags,
+    Stream,
+)
 
 space = types.SimpleNamespace
 
@@ -144,6 +149,37 @@ def test_numba_allocates_and_frees_with_its_pointer(install, pool, uses_binding)
     assert manager.interface_version == 1
 
 
+def test_numba_arrays_of_before_a_reset_keep_their_memory_and_leave_others_alone(install, pool):
+    """Numba's reset() clears the table, and an address that was freed is another array's."""
+    install(**numba_modules(per_thread=0, uses_binding=False))
+    numba = importlib.import_module("rmm_c.allocators.numba")
+    mr.set_current_device_resource(pool)
+    manager = numba.RMMNumbaManager("context")
+    for _ in range(3):
+        old = manager.memalloc(1000)
+        manager.allocations.clear()
+        new = manager.memalloc(1000)
+        assert new.pointer.value != old.pointer.value and pool.stats().current_bytes == 2000
+        del old
+        assert pool.stats().current_bytes == 1000
+        assert rmm.DeviceBuffer(size=1000).ptr != new.pointer.value
+        assert list(manager.allocations) == [new.pointer.value]
+        del new
+        assert pool.stats().current_bytes == 0
+
+
+def test_numba_frees_only_its_own_entry_of_an_address(install, pool):
+    install(**numba_modules(per_thread=0, uses_binding=False))
+    numba = importlib.import_module("rmm_c.allocators.numba")
+    mr.set_current_device_resource(pool)
+    manager = numba.RMMNumbaManager("context")
+    array = manager.memalloc(1000)
+    (address,) = manager.allocations
+    other = manager.allocations[address] = object()
+    del array
+    assert manager.allocations == {address: other}
+
+
 def test_numba_on_per_thread_streams(install):
     install(**numba_modules(per_thread=1, uses_binding=False))
     numba = importlib.import_module("rmm_c.allocators.numba")
@@ -204,7 +240,7 @@ def test_cuda_core_allocates_through_a_resource(install, pool, place):
     from rmm_c.allocators.cuda_core import RMMMemoryResource
 
     resource = RMMMemoryResource(pool)
-    stream = Stream()
+    stream = Stream(flags=CudaStreamFlags.NON_BLOCKING)
     buffer = resource.allocate(1000, stream=stream)
     assert pool.stats().current_bytes == 1000
     assert (resource.device_id, resource.is_device_accessible) == (0, True)
@@ -212,5 +248,36 @@ def test_cuda_core_allocates_through_a_resource(install, pool, place):
     resource.deallocate(buffer.handle, buffer.size, stream)
     assert pool.stats().current_bytes == 0
     resource.deallocate(resource.allocate(10).handle, 10)
+    assert [resource.allocate(0).handle for _ in range(2)] == [0, 0]
+    resource.deallocate(0, 0)
     assert RMMMemoryResource().mr is mr.get_current_device_resource()
     assert rmm.DeviceBuffer(size=1).mr is not pool
+
+
+@pytest.mark.parametrize("tells", [False, True])
+@pytest.mark.parametrize("at_end", [{}, {"stream": DEFAULT_STREAM}])
+def test_memory_of_cuda_core_is_freed_behind_its_stream(install, pool, tells, at_end):
+    """A buffer that is only dropped ends on the default stream, or on none that is named."""
+
+    class Buffer:
+        @staticmethod
+        def from_handle(ptr, size, mr, **options):
+            if options and not tells:
+                raise TypeError("from_handle() got an unexpected keyword argument 'stream'")
+            return space(handle=ptr, size=size, options=options)
+
+    core = module("cuda.core", Buffer=Buffer, MemoryResource=object)
+    install(cuda=module("cuda"), cuda__core=core)
+    from rmm_c.allocators.cuda_core import RMMMemoryResource
+
+    resource = RMMMemoryResource(pool)
+    stream = Stream(flags=CudaStreamFlags.NON_BLOCKING)
+    source = rmm.DeviceBuffer.to_device(b"x" * 4096, stream, pool)
+    for _ in range(40):
+        buffer = resource.allocate(4096, stream=stream)
+        assert buffer.options == ({"stream": stream} if tells else {})
+        rmm._core.copy_device(source.ptr, buffer.handle, 4096, stream)
+        resource.deallocate(buffer.handle, 4096, **at_end)
+        others = [rmm.DeviceBuffer.to_device(bytes(4096), mr=pool) for _ in range(3)]
+        stream.synchronize()
+        assert all(other.tobytes() == bytes(4096) for other in others)

@@ -11,7 +11,7 @@ Resources for cuda.core. Importing this module imports cuda.core.
     device.set_current()
     device.memory_resource = RMMMemoryResource()
 """
-from typing import Any, Optional
+from typing import Any, Dict, Optional
 
 try:
     from cuda.core import Buffer, MemoryResource
@@ -19,7 +19,17 @@ except ImportError:
     from cuda.core.experimental import Buffer, MemoryResource
 
 from rmm_c import mr as resources
-from rmm_c.pylibrmm.stream import DEFAULT_STREAM
+from rmm_c.pylibrmm.device_buffer import DeviceBuffer
+
+
+def _buffer(address: int, size: int, mr: MemoryResource, stream: Any) -> Buffer:
+    """A buffer that ends on the stream, if this cuda.core can be told; else on the default one."""
+    if stream is not None:
+        try:
+            return Buffer.from_handle(address, size, mr=mr, stream=stream)
+        except TypeError:  # an older cuda.core
+            pass
+    return Buffer.from_handle(address, size, mr=mr)
 
 
 class RMMMemoryResource(MemoryResource):
@@ -27,15 +37,25 @@ class RMMMemoryResource(MemoryResource):
 
     def __init__(self, mr: Optional[resources.DeviceMemoryResource] = None) -> None:
         self.mr = resources.get_current_device_resource() if mr is None else mr
+        self._live: Dict[int, DeviceBuffer] = {}  # by address, which is unique while it lives
 
     def allocate(self, size: int, stream: Any = None) -> Buffer:
         """Memory in the order of a stream; None: the default one."""
-        address = self.mr.allocate(size, DEFAULT_STREAM if stream is None else stream)
-        return Buffer.from_handle(address, size, mr=self)
+        memory = DeviceBuffer(size=size, stream=stream, mr=self.mr)
+        if size != 0:
+            self._live[memory.ptr] = memory
+        try:
+            return _buffer(memory.ptr, size, self, stream)
+        except BaseException:
+            self._live.pop(memory.ptr, None)
+            raise
 
     def deallocate(self, ptr: Any, size: int, stream: Any = None) -> None:
-        """Called at the end of a buffer."""
-        self.mr.deallocate(int(ptr), size, DEFAULT_STREAM if stream is None else stream)
+        """Called at the end of a buffer, often with the default stream. The free is behind the work
+        of the stream of the allocation, too. What allocate() has not returned is left alone."""
+        memory = self._live.pop(int(ptr), None)  # then freed: the address may be another's at once
+        if memory is not None and stream is not None:
+            memory.stream = stream
 
     @property
     def is_device_accessible(self) -> bool:

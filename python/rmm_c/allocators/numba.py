@@ -27,9 +27,14 @@ from rmm_c.pylibrmm.device_buffer import DeviceBuffer
 from rmm_c.pylibrmm.stream import LEGACY_DEFAULT_STREAM, PER_THREAD_DEFAULT_STREAM, Stream
 
 
-def _finalizer(address: int, allocations: Dict[int, Any]) -> Callable[[], None]:
+def _finalizer(buffer: DeviceBuffer, allocations: Dict[int, Any]) -> Callable[[], None]:
+    """Holds the buffer as long as its array lives. A reset of the context empties the table before,
+    so the entry of the address may be another array's."""
+    address = buffer.ptr
+
     def finalize() -> None:
-        allocations.pop(address, None)  # a reset of the context empties it before
+        if allocations.get(address) is buffer:
+            del allocations[address]
 
     return finalize
 
@@ -56,10 +61,9 @@ class RMMNumbaManager(GetIpcHandleMixin, HostOnlyCUDAMemoryManager):
     def memalloc(self, size: int) -> MemoryPointer:
         """Allocate device memory for an array."""
         buffer = DeviceBuffer(size=size, stream=_default_stream())
-        address = buffer.ptr
-        self.allocations[address] = buffer
-        finalizer = _finalizer(address, self.allocations)
-        return MemoryPointer(self.context, _pointer(address), size, finalizer=finalizer)
+        self.allocations[buffer.ptr] = buffer
+        finalizer = _finalizer(buffer, self.allocations)
+        return MemoryPointer(self.context, _pointer(buffer.ptr), size, finalizer=finalizer)
 
     def get_memory_info(self) -> MemoryInfo:
         """The free and all bytes of the device; a pool's own free memory does not count."""

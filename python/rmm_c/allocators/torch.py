@@ -17,6 +17,7 @@ snapshot() makes a file for PyTorch's memory viewer (pytorch.org/memory_viz) of 
 allocations.
 """
 import ctypes
+import threading
 from typing import Any
 
 from rmm_c import _core
@@ -25,6 +26,7 @@ from rmm_c.allocators._snapshot import snapshot
 __all__ = ["rmm_torch_allocator", "snapshot"]
 
 _made: Any = None
+_making = threading.Lock()
 
 
 def _make() -> Any:
@@ -41,6 +43,7 @@ def __getattr__(name: str) -> Any:
     global _made
     if name != "rmm_torch_allocator":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if _made is None:
-        _made = _make()
+    with _making:  # one for all: PyTorch refuses a second
+        if _made is None:
+            _made = _make()
     return _made
