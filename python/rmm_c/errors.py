@@ -8,6 +8,8 @@ which catches MemoryError or RuntimeError, works unchanged.
 >>> issubclass(OutOfMemoryError, MemoryError)
 True
 """
+import errno
+import os
 from typing import Dict, Tuple, Type
 
 
@@ -62,7 +64,26 @@ class UnsupportedError(RMMError, RuntimeError):
 
 
 class FileError(RMMError, OSError):
-    """A file cannot be read or written."""
+    """A file cannot be read or written. ``errno`` says why; EIO, if the system gave no reason.
+
+    >>> error = FileError(-9, "cannot open the log: " + os.strerror(errno.ENOENT))
+    >>> error.errno == errno.ENOENT, str(error) == error.args[0]
+    (True, True)
+    """
+
+    def __init__(self, errcode: int, msg: str) -> None:
+        super().__init__(errcode, msg)
+        self.errno = _errno_in(msg)
+        self.strerror = os.strerror(self.errno)
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+def _errno_in(message: str) -> int:
+    """The library puts the system's reason into its messages, behind a colon."""
+    named = [number for number in errno.errorcode if f": {os.strerror(number)}" in message]
+    return max(named, key=lambda number: len(os.strerror(number)), default=errno.EIO)
 
 
 _BY_NAME: Dict[str, Type[RMMError]] = {

@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple, Union
 from rmm_c.errors import RMMError
 from rmm_c.pylibrmm.helper import Path, Size
 from rmm_c.pylibrmm.memory_resource import is_initialized
-from rmm_c.pylibrmm.memory_resource._defaults import initialize
+from rmm_c.pylibrmm.memory_resource._defaults import check_arguments, initialize
 
 __all__ = [
     "RMMError",
@@ -28,12 +28,14 @@ def reinitialize(
     devices: Union[int, List[int], None] = 0,
     logging: bool = False,
     log_file_name: Optional[Path] = None,
+    auto_flush: bool = True,
 ) -> None:
-    """Give the devices new default resources. Memory of the former ones stays valid.
+    """Give the devices new default resources. Memory of the former ones stays valid. In a failure
+    the defaults are what they were.
 
     The sizes are of the pool of each device, in bytes or as text ("1GiB"); by default it begins
-    with half of the free memory and has no limit. With ``logging``, ``log_file_name`` or
-    RMM_LOG_FILE names the file, which gets ".dev" and the device's number before its extension.
+    with half of the free memory and has no limit. With ``logging``, ``log_file_name`` and
+    ``auto_flush`` are those of LoggingResourceAdaptor.
 
     >>> reinitialize(pool_allocator=True, initial_pool_size="1MiB")
     >>> from rmm_c import mr
@@ -41,16 +43,15 @@ def reinitialize(
     1048576
     >>> reinitialize()
     """
+    chosen = check_arguments(devices, initial_pool_size, maximum_pool_size)
     for function, args, kwargs in reversed(_hooks):
         function(*args, **kwargs)
     initialize(
+        chosen,
         pool_allocator,
         managed_memory,
-        initial_pool_size,
-        maximum_pool_size,
-        devices,
-        logging,
-        log_file_name,
+        (initial_pool_size, maximum_pool_size),
+        (log_file_name, auto_flush) if logging else None,
     )
 
 

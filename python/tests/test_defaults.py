@@ -114,6 +114,57 @@ def test_reinitialize_sets_the_defaults_of_the_devices():
     assert rmm.is_initialized()
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"devices": [0, 5]},
+        {"devices": [-1]},
+        {"pool_allocator": True, "initial_pool_size": "1TB", "devices": [0, 1]},
+        {"pool_allocator": True, "initial_pool_size": "2MiB", "maximum_pool_size": "1MiB"},
+        {"initial_pool_size": "much"},
+        {"logging": True},
+        {"logging": True, "log_file_name": "/no/such/folder/log.csv"},
+    ],
+)
+def test_a_reinitialize_that_fails_leaves_the_defaults(wrong):
+    rmm.reinitialize(pool_allocator=True, initial_pool_size="1MiB", devices=[0, 1])
+    before = [mr.get_per_device_resource(device) for device in (0, 1)]
+    buffer = rmm.DeviceBuffer.to_device(b"from before")
+    with pytest.raises((rmm.errors.RMMError, ValueError)):
+        rmm.reinitialize(**wrong)
+    assert [mr.get_per_device_resource(device) for device in (0, 1)] == before
+    assert buffer.tobytes() == b"from before" and rmm.DeviceBuffer(size=10).mr is before[0]
+
+
+def test_hooks_do_not_run_for_arguments_that_are_wrong():
+    calls = []
+    hook = rmm.register_reinitialize_hook(calls.append, 1)
+    with pytest.raises(rmm.errors.RMMError):
+        rmm.reinitialize(devices=[0, 5])
+    rmm.unregister_reinitialize_hook(hook)
+    assert calls == []
+
+
+def test_the_memory_of_a_former_pool_is_there_for_the_next():
+    """More than half of the device, again and again."""
+    half = rmm.mr.available_device_memory()[1] // 2
+    for _ in range(3):
+        rmm.reinitialize(pool_allocator=True, initial_pool_size=half + (1 << 20))
+        assert rmm.mr.get_current_device_resource().pool_size() > half
+
+
+@pytest.mark.xfail(reason="the library takes it", strict=False)
+def test_a_resource_of_another_device_cannot_be_the_default(pool):
+    for set_it in (mr.set_per_device_resource, lambda _, mr_: mr.set_current_device_resource(mr_)):
+        with current_device(1):
+            before = mr.get_current_device_resource()
+            for resource in (pool, mr.StatisticsResourceAdaptor(pool)):
+                with pytest.raises(rmm.errors.InvalidArgumentError, match="device 0"):
+                    set_it(1, resource)
+            assert mr.get_current_device_resource() is before
+            assert rmm.DeviceBuffer(size=10).device == 1
+
+
 def test_reinitialize_keeps_the_memory_of_before():
     rmm.reinitialize(pool_allocator=True, initial_pool_size="1MiB")
     buffer = rmm.DeviceBuffer.to_device(b"from before")

@@ -79,20 +79,32 @@ class LimitingResourceAdaptor(UpstreamResourceAdaptor):
 class LoggingResourceAdaptor(UpstreamResourceAdaptor):
     """Writes a row of CSV for each allocation and free.
 
-    The file is ``log_file_name``, else RMM_LOG_FILE, with ".dev" and the device's number before
-    its extension, as RMM names it. A name with ``%d`` (device) or ``%p`` (process) is taken as
-    it is. Rows are appended.
+    Parameters
+    ----------
+    upstream_mr
+        Where the memory comes from.
+    log_file_name
+        The file, else RMM_LOG_FILE, with ".dev" and the device's number before its extension, as
+        RMM names it. In a name with ``%d`` (device) or ``%p`` (process) these are replaced, and
+        nothing is added. A folder that exists is taken literally. Rows are appended.
+    auto_flush
+        Write each row at once. Then a process loses none that ends by ``os._exit()``, as a worker
+        of multiprocessing does, by a signal, or by ``os.exec*()``. Without it rows are buffered: a
+        row costs a fraction, and the rows before such an end are lost.
     """
 
     _kind = "logging"
 
     def __init__(
-        self, upstream_mr: DeviceMemoryResource, log_file_name: Optional[Path] = None
+        self,
+        upstream_mr: DeviceMemoryResource,
+        log_file_name: Optional[Path] = None,
+        auto_flush: bool = True,
     ) -> None:
         name = log_file_name or os.environ.get("RMM_LOG_FILE")
         if not name:
             raise ValueError("no file for the log: neither log_file_name nor RMM_LOG_FILE is set")
-        _core.create_logging(self, upstream_mr, os.path.abspath(_with_device(os.fspath(name))))
+        _core.create_logging(self, upstream_mr, _log_path(os.fsdecode(name)), auto_flush)
         self._created()
 
     def flush(self) -> None:
@@ -104,11 +116,18 @@ class LoggingResourceAdaptor(UpstreamResourceAdaptor):
         return _core.logging_path(self)
 
 
-def _with_device(name: str) -> str:
-    if "%" in name:
-        return name
-    stem, extension = os.path.splitext(name)
-    return f"{stem}.dev%d{extension}"
+def _log_path(name: str) -> str:
+    """The absolute path for the library, in which a % is of a replacement or doubled."""
+    folder, file = os.path.split(name)
+    if os.path.isdir(folder):
+        folder = folder.replace("%", "%%")
+        has_pattern = "%" in file
+    else:
+        has_pattern = "%" in name
+    if not has_pattern:
+        stem, extension = os.path.splitext(file)
+        file = f"{stem}.dev%d{extension}"
+    return os.path.normpath(os.path.join(os.getcwd().replace("%", "%%"), folder, file))
 
 
 class PrefetchResourceAdaptor(UpstreamResourceAdaptor):
