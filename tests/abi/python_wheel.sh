@@ -26,10 +26,10 @@ build() { # FOLDER [VARIABLE...]: a wheel in it
     rm -rf "$work/tree/python/build" "$work/tree/python/"*.egg-info
 }
 
-install() { # WHEEL...: into a new environment, $work/venv
+install() { # WHEEL...: into a new environment, $work/venv, that has nothing but Python
     rm -rf "$work/venv"
-    "$python" -m venv --without-pip --system-site-packages "$work/venv" # the system's pip will do
-    "$work/venv/bin/python" -m pip install --quiet --no-index --disable-pip-version-check "$@"
+    "$python" -m venv --without-pip "$work/venv" # the pip that is there will do
+    "$python" -m pip --python "$work/venv/bin/python" install --quiet --no-index --disable-pip-version-check "$@"
 }
 
 cat >"$work/program.py" <<'END'

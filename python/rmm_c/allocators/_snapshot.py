@@ -6,51 +6,51 @@ The viewer arranges blocks in segments, contiguous memory of the driver, and the
 segment is here a run of pages of 2 MiB that the log's blocks touch. It exists from its first block
 to the end.
 """
-import csv
-import os
 import pickle
-import re
-from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Union
+from typing import Any, Dict, Iterable, List, Optional
+
+from rmm_c.allocators._log_rows import Path, Problems, Row, read_rows
 
 _PAGE = 2 << 20
 _DAY_US = 24 * 3600 * 1_000_000
-
-Path = Union[str, "os.PathLike[str]"]
-
-
-class _Row(NamedTuple):
-    action: str
-    address: int
-    size: int
-    stream: int
-    time_us: int
+_SIZE_MAX = 1 << 44  # no memory holds more, and the pages of such a block are too many to list
 
 
-def _time_us(text: str) -> int:
-    hours, minutes, seconds, micros = map(int, re.split("[:.]", text))
-    return ((hours * 60 + minutes) * 60 + seconds) * 1_000_000 + micros
+def _problem(row: Row, size: Optional[int]) -> Optional[str]:
+    """Why a row cannot be used; size: of the live block at its address."""
+    if row.action == "free":
+        return "free of an address that is not allocated" if size is None else None
+    if size is not None:
+        return "allocate of an address that is still allocated"
+    if row.address == 0 or row.size > _SIZE_MAX:
+        return "allocate of what no memory holds"
+    return None
 
 
-def _rows(log: Path) -> Iterator[_Row]:
-    """Allocations and frees; the time goes on at midnight."""
+def _blocks(log: Path, live: Dict[int, int], problems: Problems) -> List[Row]:
+    """Allocations, and frees of them; the time goes on at midnight. What is left is in `live`."""
+    known = []
     days = last = 0
-    with open(log, encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            if row["Action"] not in ("allocate", "free") or row["Size"] == "0":
-                continue  # a failure and an allocation of nothing hold no memory
-            time = _time_us(row["Time"])
-            days += time < last - _DAY_US // 2
-            last = time
-            yield _Row(
-                row["Action"],
-                int(row["Pointer"], 0),
-                int(row["Size"]),
-                int(row["Stream"], 0),
-                time + days * _DAY_US,
-            )
+    for row in read_rows(log, problems):
+        days += row.time_us < last - _DAY_US // 2
+        last = row.time_us
+        if row.action == "allocate failure" or row.size == 0:
+            continue  # holds no memory
+        row = row._replace(time_us=row.time_us + days * _DAY_US)
+        size = live.get(row.address)
+        problem = _problem(row, size)
+        if problem is not None:
+            problems.add(row.line, f"{problem}: 0x{row.address:x}, {row.size} bytes; row skipped")
+            continue
+        if row.action == "allocate":
+            live[row.address] = row.size
+        elif live.pop(row.address) != row.size:
+            problems.add(row.line, f"free of {row.size} bytes, allocated with {size}, which is used")
+        known.append(row._replace(size=size or row.size))
+    return known
 
 
-def _segments(rows: Iterable[_Row]) -> List[Dict[str, Any]]:
+def _segments(rows: Iterable[Row]) -> List[Dict[str, Any]]:
     """Without blocks, by address."""
     pages: Dict[int, int] = {}
     for row in rows:
@@ -83,7 +83,7 @@ def _segment(address: int, stream: int) -> Dict[str, Any]:
     }
 
 
-def _entry(action: str, row: _Row, address: int, size: int) -> Dict[str, Any]:
+def _entry(action: str, row: Row, address: int, size: int) -> Dict[str, Any]:
     return {
         "action": action,
         "addr": address,
@@ -94,7 +94,7 @@ def _entry(action: str, row: _Row, address: int, size: int) -> Dict[str, Any]:
     }
 
 
-def _trace(rows: Iterable[_Row], segments: List[Dict[str, Any]]) -> List[Dict[str, Any]]:
+def _trace(rows: Iterable[Row], segments: List[Dict[str, Any]]) -> List[Dict[str, Any]]:
     of_page = {
         page: segment
         for segment in segments
@@ -135,6 +135,8 @@ def _add_blocks(segments: List[Dict[str, Any]], live: Dict[int, int]) -> None:
         at, end = segment["address"], segment["address"] + segment["total_size"]
         while waiting and waiting[-1][0] < end:
             address, size = waiting.pop()
+            if address < at:
+                continue  # in another block, which a run began whose former one was killed
             if address > at:
                 segment["blocks"].append(_block(at, address - at, "inactive"))
             segment["blocks"].append(_block(address, size, "active_allocated"))
@@ -149,10 +151,12 @@ def snapshot(log: Path, file: Optional[Path] = None) -> Dict[str, Any]:
     """What pytorch.org/memory_viz shows, of a log that LoggingResourceAdaptor wrote.
 
     The log is of one device and one process. The viewer's frames stay empty, because the log has
-    no call stacks.
+    no call stacks. It is read as rmm-replay reads it: compressed by gzip, joined of several, cut at
+    its end, in either format. What cannot be used is skipped, with a warning that names its line.
+    Raises ValueError, with the file and the line, for what is no log.
 
     log
-        The file; flush it before.
+        The file.
     file
         Where the snapshot is written as a pickle, which the page opens. None: nowhere.
 
@@ -160,17 +164,12 @@ def snapshot(log: Path, file: Optional[Path] = None) -> Dict[str, Any]:
 
         resource = rmm.mr.LoggingResourceAdaptor(pool, "allocations.csv")
         ...
-        resource.flush()
         snapshot(resource.get_file_name(), "snapshot.pickle")
     """
     live: Dict[int, int] = {}
-    known = []
-    for row in _rows(log):
-        if row.action == "allocate":
-            live[row.address] = row.size
-        elif live.pop(row.address, None) is None:
-            continue  # of memory from before the log
-        known.append(row)
+    problems = Problems(log)
+    known = _blocks(log, live, problems)
+    problems.warn(stacklevel=2)
     segments = _segments(known)
     trace = _trace(known, segments)
     _add_blocks(segments, live)
