@@ -240,13 +240,13 @@ PyObject *buffers_settled(
 
     *at_out = place_on(stream, -1);
     if (found == NULL || PyList_GET_SIZE(found) == 0) {
-        return found; /* host memory needs no GPU */
+        return found;
     }
     status = rmm_device_current(&at_out->device);
-    if (status != RMM_OK) {
+    if (status != RMM_OK && status != RMM_ERR_NO_DEVICE) {
         raise_status(status);
-    }
-    if (status != RMM_OK || !buffers_settle(found, at_out)) {
+        Py_CLEAR(found);
+    } else if (!buffers_settle(found, at_out)) {
         Py_CLEAR(found);
     }
     return found;

@@ -69,7 +69,14 @@ try:
     rmm.DeviceBuffer(size=1)
 except rmm.errors.NoDeviceError as error:
     print(error)
-print(rmm.DeviceBuffer.to_device(b"abc", mr=mr.HostMemoryResource()).tobytes())
+from rmm_c.pylibrmm.device_buffer import copy_device_to_ptr
+buffer = rmm.DeviceBuffer.to_device(b"abc", mr=mr.HostMemoryResource())
+other = rmm.DeviceBuffer(size=3, mr=mr.HostMemoryResource())
+copied = buffer.copy()
+copy_device_to_ptr(copied.ptr, other.ptr, 3)
+buffer.copy_from_device(other)
+buffer.stream = rmm.pylibrmm.stream.PER_THREAD_DEFAULT_STREAM
+print(bytes(memoryview(rmm.DeviceBuffer(ptr=buffer.ptr, size=3, mr=mr.HostMemoryResource()))))
 """
     output = run(program, RMM_DRIVER="cuda", CUDA_VISIBLE_DEVICES="")
     assert "RMM_DRIVER=sim" in output

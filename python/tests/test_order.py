@@ -266,7 +266,7 @@ def test_any_operations_in_any_order_keep_every_byte(seed, pools):
             with current_device(choose.randrange(2)):
                 step()
 
-    for _ in range(6):
+    for _ in range(12):
         steps(250)
         errors = []
 
