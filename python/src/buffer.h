@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The object of a buffer, for buffer.c (its life, questions), buffer_order.c (what its memory waits
- * for) and buffer_contents.c (changes, copies, views).
+ * The object of a buffer, for buffer.c (its life, questions), buffer_order.c (what its memory
+ * waits for) and buffer_contents.c (changes, copies, views).
  */
 #ifndef RMM_PYTHON_BUFFER_H
 #define RMM_PYTHON_BUFFER_H
@@ -10,40 +10,40 @@
 
 typedef struct buffer_object {
     PyObject_HEAD rmm_device_buffer_t buffer;
-    PyObject *mr; /* NULL until it is looked at or given */
-    place_t home; /* where the buffer is used and freed */
-    place_t
-        away; /* where the package has queued work since, without a wait; or nowhere */
+    PyObject *mr;        /* NULL until it is looked at or given */
+    place_t home;        /* where the buffer is used and freed */
+    place_t away;        /* where a method has queued work since, if anywhere */
     uint64_t away_count; /* changes of `away` */
     PyObject *weak_references;
     Py_ssize_t pins;                       /* views and DLPack tensors of the memory */
     struct buffer_object *next, *previous; /* of the live ones, for buffers_at() */
     bool is_listed;
-    const void *
-        memory; /* as in `buffer`, which a call without the GIL may be changing; NULL: none */
+    const void
+        *memory; /* as in `buffer`, which a call without the GIL may be changing */
     size_t room; /* the capacity */
 } buffer_object_t;
 
-/* The place becomes that of the buffer, with the reference. Nothing is queued elsewhere: the caller
- * has settled the buffer there. */
+/* The place becomes that of the buffer, with the reference. Nothing is queued elsewhere: the
+ * caller has settled the buffer there. */
 void buffer_move_home(buffer_object_t *self, place_t place);
-/* For work on the memory that follows at a place: wait for what was queued elsewhere. NULL: wait for
- * everything. False: an exception is set. */
+/* For work on the memory that follows at a place: wait for what was queued elsewhere. NULL:
+ * wait for everything. False: an exception is set. */
 bool buffer_settle(buffer_object_t *self, const place_t *at);
-/* Work on the memory was queued at a place, after buffer_settle(). Waits for it where nothing can
- * later. False: an exception is set. */
+/* Work on the memory was queued at a place, after buffer_settle(). Waits for it where nothing
+ * can later. False: an exception is set. */
 bool buffer_queued(buffer_object_t *self, const place_t *at);
 /* Before the memory is freed: wait for what the free would not be ordered behind. Without
  * exceptions, the free cannot fail. */
 void buffer_settle_before_free(buffer_object_t *self);
 
-/* The live buffers, among which buffers_at() looks. One that is not live has nothing to wait for. */
+/* The live buffers, among which buffers_at() looks. One that is not live has nothing to wait
+ * for. */
 void buffer_enlist(buffer_object_t *self);
 void buffer_delist(buffer_object_t *self);
 /* The memory may be another one. */
 void buffer_look(buffer_object_t *self);
 
-/* Give a buffer that was only just made a copy of another one's memory, of the same resource. */
+/* Give a buffer that was only just made a copy of another one's memory. */
 bool buffer_begin_copy(
     buffer_object_t *self, const buffer_object_t *from, const place_t *at);
 

@@ -2,10 +2,10 @@
 /*
  * What changes a buffer, copies its contents, and shows them to others.
  *
- * Each begins with buffer_settle(). A copy to or from a Python object waits for its stream: the
- * object may end or change before the stream runs the copy. Memory that the host can access can be
- * viewed without a copy (memoryview, numpy.frombuffer); while a view exists, the memory does not move,
- * and what the package queues on it is waited for.
+ * Each begins with buffer_settle(). A copy to or from a Python object waits for its stream:
+ * the object may end or change before the stream runs the copy. Memory that the host can
+ * access can be viewed without a copy (memoryview, numpy.frombuffer); while a view exists,
+ * the memory does not move, and what the package queues on it is waited for.
  */
 #include "buffer.h"
 
@@ -159,8 +159,9 @@ static PyObject *write_from(PyObject *object, PyObject *args)
     return copy(object, args, false);
 }
 
-/* Of `bytes` bytes from an address on to the beginning of the buffer, which the caller has checked.
- * What is no buffer's memory is waited for, because nothing else would order its end. */
+/* Of `bytes` bytes from an address on to the beginning of the buffer, which the caller has
+ * checked. What is no buffer's memory is waited for, because nothing else would order its
+ * end. */
 static rmm_status_t
 queue_copy(buffer_object_t *self, const void *from, uint64_t bytes, rmm_stream_t stream)
 {

@@ -2,18 +2,20 @@
 /*
  * What orders work on a buffer's memory behind earlier work.
  *
- * A buffer has a home: its stream, on its device. Whatever the program does with the memory by means
- * that the package does not see is at home. The package itself may queue work elsewhere (a copy on
- * another stream); the last such place is `away`. Before work at a place begins, the host waits for
- * home and away unless they are that place. So what was queued on the memory and is not done is at
- * home or at `away`, and a free at home waits for `away` alone.
+ * A buffer has a home: its stream, on its device. Whatever the program does with the memory
+ * by means that the package does not see is at home. The package itself may queue work
+ * elsewhere (a copy on another stream); the last such place is `away`. Before work at a place
+ * begins, the host waits for home and away unless they are that place. So what was queued on
+ * the memory and is not done is at home or at `away`, and a free at home waits for `away`
+ * alone.
  *
- * The host waits, and not a stream for an event: the streams of others may be destroyed before the
- * memory is used again, and then nothing could be asked about their work. This is also why the work
- * on a stream that nothing keeps alive is waited for at once.
+ * The host waits, and not a stream for an event: the streams of others may be destroyed
+ * before the memory is used again, and then nothing could be asked about their work. This is
+ * also why the work on a stream that nothing keeps alive is waited for at once.
  *
- * Raw addresses are ordered as well: the live buffers are in a list, and a function that gets an
- * address looks for the buffers there. The search is linear, which only these functions pay.
+ * Raw addresses are ordered as well: the live buffers are in a list, and a function that gets
+ * an address looks for the buffers there. The search is linear, which only these functions
+ * pay.
  *
  * Locking: the GIL. A wait releases it, so everything is looked at again afterwards.
  */
@@ -51,8 +53,8 @@ static rmm_status_t wait_by_copy(const wait_t *wait)
     return status;
 }
 
-/* Without the GIL. A device below 0: there is no GPU, and nothing is queued. Unsupported is the answer
- * in a forked child, whose buffers and queues are the parent's. */
+/* Without the GIL. A device below 0: there is no GPU, and nothing is queued. Unsupported is
+ * the answer in a forked child, whose buffers and queues are the parent's. */
 static rmm_status_t run_wait(const wait_t *wait)
 {
     rmm_status_t status;

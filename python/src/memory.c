@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies between raw addresses, on streams of the current device. Where an address is in the memory of
- * a buffer, the copy is ordered as a method of that buffer.
+ * Copies between raw addresses, on streams of the current device. Where an address is in the
+ * memory of a buffer, the copy is ordered as a method of that buffer.
  *
  * A copy to or from a Python object waits for its stream: the object may end or change before
  * the stream runs the copy.

@@ -43,8 +43,8 @@ typedef struct library_call {
 
 /* Release the GIL and begin a call. */
 void library_enter(library_call_t *call);
-/* End it, with the GIL. True: no exception is set. A failed status becomes an exception, or that
- * of the callback which made the call fail. */
+/* End it, with the GIL. True: no exception is set. A failed status becomes an exception, or
+ * that of the callback which made the call fail. */
 bool library_leave(library_call_t *call, rmm_status_t status);
 /* End a call that cannot fail. Exceptions of callbacks go to sys.unraisablehook. */
 void library_leave_quietly(library_call_t *call);
@@ -91,8 +91,9 @@ stream_object_t *stream_from(PyObject *object);
  * the GIL is back, because the end of a Stream is Python's work. */
 bool stream_leave(library_call_t *call, rmm_status_t status, stream_object_t *stream);
 
-/* Where work is queued. The handles of the default streams are the same on every device, and that of
- * the per-thread one also in every thread, so a handle alone does not name a queue. */
+/* Where work is queued. The handles of the default streams are the same on every device, and
+ * that of the per-thread one also in every thread, so a handle alone does not name a queue.
+ * */
 typedef struct place {
     stream_object_t *stream; /* NULL: nowhere */
     int device;
@@ -102,8 +103,8 @@ typedef struct place {
 /* The place of a stream, borrowed, on a device for this thread. */
 place_t place_on(stream_object_t *stream, int device);
 bool place_is(const place_t *a, const place_t *b);
-/* Wait until the work queued on a stream is done, with that device current for a default stream.
- * Without the GIL. */
+/* Wait until the work queued on a stream is done, with that device current for a default
+ * stream. Without the GIL. */
 rmm_status_t stream_wait_on(rmm_stream_t stream, int device);
 /* False: nothing keeps the stream alive, because only its number is known. */
 bool stream_is_kept(const stream_object_t *stream);
@@ -151,7 +152,8 @@ PyObject *resource_create(
 
 /* --- callbacks (callbacks.c) ---------------------------------------------------------- */
 
-/* The wrapper of a resource over Python functions ends: from now on the C resource owns them. */
+/* The wrapper of a resource over Python functions ends: from now on the C resource owns them.
+ * */
 void callbacks_hand_over(resource_object_t *self);
 bool failure_forget(resource_object_t *self);
 
@@ -161,7 +163,8 @@ bool failure_forget(resource_object_t *self);
 rmm_device_buffer_t *buffer_memory(PyObject *object);
 /* A new list of the live buffers with memory in a range, for work on raw addresses. */
 PyObject *buffers_at(const void *ptr, uint64_t bytes);
-/* The same, settled for work on a stream of the current device; at_out: that place, if there is any. */
+/* The same, settled for work on a stream of the current device; at_out: that place, if there
+ * is any. */
 PyObject *buffers_settled(
     const void *ptr, uint64_t bytes, stream_object_t *stream, place_t *at_out);
 /* buffer_settle() and buffer_queued() of each buffer of such a list. */

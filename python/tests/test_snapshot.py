@@ -101,8 +101,9 @@ def test_what_holds_no_memory_is_left_out(of_rows):
 
 def rows(*numbers):
     """Whole rows: an allocation and its free for each number."""
-    text = "1,10:11:12.00000{0},allocate,0x7f{0}000,1000,0x1\n1,10:11:12.50000{0},free,0x7f{0}000,1000,0x1\n"
-    return "".join(text.format(number) for number in numbers)
+    block = "1,10:11:12.{1}0000{0},{2},0x7f{0}000,1000,0x1\n"
+    each = [(number, *part) for number in numbers for part in ((0, "allocate"), (5, "free"))]
+    return "".join(block.format(*row) for row in each)
 
 
 def actions(log, *problems):
