@@ -18,8 +18,8 @@ typedef struct buffer_object {
     Py_ssize_t pins;                       /* views and DLPack tensors of the memory */
     struct buffer_object *next, *previous; /* of the live ones, for buffers_at() */
     bool is_listed;
-    const void
-        *memory; /* as in `buffer`, which a call without the GIL may be changing */
+    /* As in `buffer`, which a call without the GIL may be changing. */
+    const void *memory;
     size_t room; /* the capacity */
 } buffer_object_t;
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Each function reads and writes behind the work that was queued before, on whatever stream, device and
-thread. The simulated GPU runs work late and in an order of its own, so a missing wait shows.
+Each function reads and writes behind the work that was queued before, on whatever stream, device
+and thread. The simulated GPU runs work late and in an order of its own, so a missing wait shows.
 """
 import copy
 import gc

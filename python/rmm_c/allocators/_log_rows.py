@@ -2,9 +2,9 @@
 """
 The rows of an allocation log, read as rmm-replay reads them.
 
-A log may be cut, compressed, and joined of several: then it has gzip members one after the other, or
-a header among its rows. What is no row is skipped and reported with its line; a file without any row
-in its first lines is no log.
+A log may be cut, compressed, and joined of several: then it has gzip members one after the other,
+or a header among its rows. What is no row is skipped and reported with its line; a file without
+any row in its first lines is no log.
 """
 import os
 import re

@@ -45,7 +45,8 @@ def _blocks(log: Path, live: Dict[int, int], problems: Problems) -> List[Row]:
         if row.action == "allocate":
             live[row.address] = row.size
         elif live.pop(row.address) != row.size:
-            problems.add(row.line, f"free of {row.size} bytes, allocated with {size}, which is used")
+            text = f"free of {row.size} bytes, allocated with {size}, which is used"
+            problems.add(row.line, text)
         known.append(row._replace(size=size or row.size))
     return known
 
