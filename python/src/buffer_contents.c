@@ -195,17 +195,18 @@ static bool copy_between(
            buffer_queued(self, at);
 }
 
-static PyObject *copy_from_address(PyObject *object, PyObject *args)
+static PyObject *copy_from(PyObject *object, PyObject *args)
 {
     buffer_object_t *self = (buffer_object_t *)object;
-    PyObject *on, *sources;
+    PyObject *on, *source, *sources;
     stream_object_t *stream;
     bool is_good = false;
     uint64_t bytes;
     void *from;
     place_t at;
 
-    if (!PyArg_ParseTuple(args, "O&O&O", as_address, &from, as_uint64, &bytes, &on) ||
+    if (!PyArg_ParseTuple(
+            args, "OO&O&O", &source, as_address, &from, as_uint64, &bytes, &on) ||
         (stream = stream_from(on)) == NULL) {
         return NULL;
     }
@@ -213,7 +214,8 @@ static PyObject *copy_from_address(PyObject *object, PyObject *args)
         PyErr_SetString(PyExc_ValueError, "more bytes than the buffer has");
     } else {
         at = place_on(stream, self->home.device);
-        sources = buffers_at(from, bytes);
+        sources = PyObject_TypeCheck(source, buffer_type) ? Py_BuildValue("[O]", source)
+                                                          : buffers_at(from, bytes);
         is_good = sources != NULL && copy_between(self, sources, from, bytes, &at);
         Py_XDECREF(sources);
     }
@@ -328,7 +330,7 @@ PyMethodDef buffer_methods[] = {
     {"_read_into", read_into, METH_VARARGS, NULL},
     {"_write_from", write_from, METH_VARARGS, NULL},
     {"_prefetch_to", prefetch_to, METH_VARARGS, NULL},
-    {"_copy_from_address", copy_from_address, METH_VARARGS, NULL},
+    {"_copy_from", copy_from, METH_VARARGS, NULL},
     {"_copy_as", copy_as, METH_O, NULL},
     {"_settle_for", settle_for, METH_O, NULL},
     {NULL, NULL, 0, NULL},

@@ -52,8 +52,31 @@ def run_core():
     managed = rmm.DeviceBuffer.to_device(data, mr=rmm.mr.ManagedMemoryResource())
     managed.prefetch()
     assert managed.tobytes() == data
+    check_order(data)
     del first, second
     finish(resource, 4 << 20)
+
+
+def check_order(data):
+    """Reads come after work on non-blocking streams, of other threads and of a second device."""
+    import rmm_c as rmm
+    from rmm_c.pylibrmm.memory_resource._defaults import current_device
+    from rmm_c.pylibrmm.stream import PER_THREAD_DEFAULT_STREAM, CudaStreamFlags, Stream
+
+    devices = range(min(2, rmm._core.device_count()))
+    for _ in range(50):
+        for device in devices:
+            with current_device(device):
+                fast = Stream(flags=CudaStreamFlags.NON_BLOCKING)
+                for stream in (fast, PER_THREAD_DEFAULT_STREAM):
+                    source = rmm.DeviceBuffer.to_device(data, stream)
+                    copied = source.copy()
+                    with current_device(0):
+                        target = rmm.DeviceBuffer(size=len(data))
+                        target.copy_from_device(copied)
+                    assert bytes(source.copy()) == data
+                    del source, copied
+                    assert target.tobytes() == data
 
 
 def torch_with_a_gpu():
@@ -81,7 +104,12 @@ def run_torch():
 
     buffer = rmm.DeviceBuffer.to_device(bytes(range(256)))
     assert torch.from_dlpack(buffer).sum().item() == sum(range(256))
-    del numbers, total, buffer
+    for i in range(50):  # a tensor names no stream
+        with torch.cuda.stream(side):
+            bytes_ = torch.full((1 << 24,), i, dtype=torch.uint8, device="cuda")[:256]
+            buffer.copy_from_device(bytes_)
+        assert buffer.tobytes() == bytes([i]) * 256
+    del numbers, total, buffer, bytes_
     torch.cuda.synchronize()
     finish(resource, 8 << 20)
 
@@ -143,6 +171,10 @@ def run_cupy():
     assert int(cupy.asarray(buffer).sum()) == sum(range(256))
     buffer.copy_from_device(cupy.zeros(256, dtype=cupy.uint8))
     assert buffer.tobytes() == bytes(256)
+    with cupy.cuda.Stream(non_blocking=True):
+        for i in range(50):
+            buffer.copy_from_device(cupy.full(1 << 24, i, dtype=cupy.uint8)[:256])
+            assert buffer.tobytes() == bytes([i]) * 256
     del numbers, buffer
     cupy.cuda.set_allocator(None)
     finish(resource, 8 << 20)
@@ -161,7 +193,12 @@ def run_numba():
     assert array.copy_to_host().sum() == float((1 << 18) * ((1 << 18) - 1) // 2)
     free, total = cuda.current_context().get_memory_info()
     assert 0 < free <= total
-    del array
+    cuda.current_context().memory_manager.reset()
+    other = cuda.to_device(numpy.ones(1 << 18))
+    del array  # of before the reset: it frees its own memory
+    third = cuda.to_device(numpy.zeros(1 << 18))
+    assert other.copy_to_host().sum() == 1 << 18 and third.copy_to_host().sum() == 0
+    del other, third
     cuda.current_context().deallocations.clear()
     finish(resource, 2 << 20)
 
@@ -182,6 +219,8 @@ def run_cuda_core():
     buffer = memory.allocate(1 << 20, stream=stream)
     assert buffer.size == 1 << 20
     buffer.close(stream)
+    dropped = memory.allocate(1 << 20, stream=stream)
+    del dropped
     finish(resource, 1 << 20)
 
 

@@ -185,7 +185,7 @@ class DeviceBuffer(_core.Buffer):
             raise ValueError(f"the array is too large: {size} bytes, the buffer has {self.size}")
         if not isinstance(cuda_ary, DeviceBuffer):
             wait_for(cuda_ary, interface, self.device, stream)
-        self._copy_from_address(address, size, stream)
+        self._copy_from(cuda_ary, address, size, stream)
 
     def tobytes(self, stream: Any = DEFAULT_STREAM) -> bytes:
         """The contents as bytes. Waits."""
