@@ -23,6 +23,8 @@
 enum {
     RMM_SPEC_PARTS = 8,
     RMM_SPEC_SIZES = 2,
+    RMM_SPEC_OPTIONS = RMM_SPEC_SIZES, /* the value behind the sizes */
+    RMM_SPEC_VALUES,
     RMM_SPEC_NAME_BYTES = 24,
     RMM_SPEC_REASON_BYTES = 400,
     RMM_SPEC_SHOWN_BYTES = 64
@@ -33,8 +35,12 @@ typedef struct rmm_spec_size {
     bool is_percent; /* of the device's free memory; else bytes */
 } rmm_spec_size_t;
 
+/* Words that may stand among the sizes, one bit each. */
+enum { RMM_SPEC_NO_PEER_ACCESS = 1 };
+
 typedef struct rmm_spec_part {
     char name[RMM_SPEC_NAME_BYTES];
+    uint32_t options;
     uint32_t size_count;
     rmm_spec_size_t sizes[RMM_SPEC_SIZES];
 } rmm_spec_part_t;
@@ -55,12 +61,12 @@ rmm__spec_show(const char *text, size_t length, char shown[RMM_SPEC_SHOWN_BYTES]
 
 /*
  * What a word stands for. create() gets what the part stands on (NULL for a type) and as
- * many sizes as were given, the others 0.
+ * many sizes as were given, the others 0; behind them, at RMM_SPEC_OPTIONS, the options.
  */
 typedef struct rmm_spec_kind {
     const char *name;
     rmm_status_t (*create)(
-        rmm_resource_t *upstream, const uint64_t sizes[RMM_SPEC_SIZES],
+        rmm_resource_t *upstream, const uint64_t sizes[RMM_SPEC_VALUES],
         rmm_resource_t **out);
     bool is_adaptor;
     bool no_percent; /* its sizes are bytes */
@@ -73,6 +79,8 @@ typedef struct rmm_spec_kind {
 const rmm_spec_kind_t *rmm__spec_kind_at(size_t index);
 /* NULL: no such word. */
 const rmm_spec_kind_t *rmm__spec_kind(const char *name);
+/* The options that the word takes. */
+uint32_t rmm__spec_options_of(const rmm_spec_kind_t *kind);
 
 /* False: why, in reason. */
 bool rmm__spec_check(const rmm_spec_t *spec, char reason[RMM_SPEC_REASON_BYTES]);

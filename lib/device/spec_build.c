@@ -38,8 +38,9 @@ static bool has_percent(const rmm_spec_t *spec)
 }
 
 static void resolve_sizes(
-    const rmm_spec_part_t *part, uint64_t free_bytes, uint64_t sizes[RMM_SPEC_SIZES])
+    const rmm_spec_part_t *part, uint64_t free_bytes, uint64_t sizes[RMM_SPEC_VALUES])
 {
+    sizes[RMM_SPEC_OPTIONS] = part->options;
     for (uint32_t i = 0; i < RMM_SPEC_SIZES; i++) {
         sizes[i] = part->sizes[i].value;
         if (part->sizes[i].is_percent) {
@@ -58,7 +59,7 @@ static rmm_status_t build(const rmm_spec_t *spec, rmm_resource_t **out)
     for (uint32_t i = spec->count; i > 0 && status == RMM_OK; i--) {
         const rmm_spec_part_t *part = &spec->parts[i - 1];
         rmm_resource_t *upstream = mr;
-        uint64_t sizes[RMM_SPEC_SIZES];
+        uint64_t sizes[RMM_SPEC_VALUES];
 
         resolve_sizes(part, free_bytes, sizes);
         status = rmm__spec_kind(part->name)->create(upstream, sizes, &mr);

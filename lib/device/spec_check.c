@@ -77,6 +77,20 @@ static bool check_sizes(
     return true;
 }
 
+static bool check_options(
+    const rmm_spec_kind_t *kind, const rmm_spec_part_t *part,
+    char reason[RMM_SPEC_REASON_BYTES])
+{
+    if ((part->options & ~rmm__spec_options_of(kind)) != 0) {
+        snprintf(
+            reason, RMM_SPEC_REASON_BYTES,
+            "'%s' has no option 'no_peer_access'; pool_virtual and async have it",
+            kind->name);
+        return false;
+    }
+    return true;
+}
+
 bool rmm__spec_check(const rmm_spec_t *spec, char reason[RMM_SPEC_REASON_BYTES])
 {
     for (uint32_t i = 0; i < spec->count; i++) {
@@ -87,7 +101,7 @@ bool rmm__spec_check(const rmm_spec_t *spec, char reason[RMM_SPEC_REASON_BYTES])
             return unknown_name(part->name, reason);
         }
         if (!check_place(kind, i + 1 == spec->count, reason) ||
-            !check_sizes(kind, part, reason)) {
+            !check_options(kind, part, reason) || !check_sizes(kind, part, reason)) {
             return false;
         }
     }

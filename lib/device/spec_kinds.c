@@ -16,7 +16,7 @@ enum { BIN_MIN_EXPONENT = 18, BIN_MAX_EXPONENT = 22 };
 #define UNUSED __attribute__((unused))
 #define CREATOR(word)                                                                  \
     static rmm_status_t create_##word(                                                 \
-        UNUSED rmm_resource_t *upstream, UNUSED const uint64_t sizes[RMM_SPEC_SIZES],  \
+        UNUSED rmm_resource_t *upstream, UNUSED const uint64_t sizes[RMM_SPEC_VALUES], \
         rmm_resource_t **out)
 
 /* --- what takes nothing ---------------------------------------------------------------- */
@@ -35,11 +35,17 @@ enum { BIN_MIN_EXPONENT = 18, BIN_MAX_EXPONENT = 22 };
 
 /* --- types with sizes ------------------------------------------------------------------ */
 
+static bool refuses_peers(const uint64_t sizes[RMM_SPEC_VALUES])
+{
+    return (sizes[RMM_SPEC_OPTIONS] & RMM_SPEC_NO_PEER_ACCESS) != 0;
+}
+
 CREATOR(async)
 {
     rmm_async_options_t options = RMM_ASYNC_OPTIONS_INIT;
 
     options.initial_pool_bytes = sizes[0];
+    options.flags = refuses_peers(sizes) ? RMM_ASYNC_NO_PEER_ACCESS : 0;
     return rmm_async_resource_create(&options, out);
 }
 
@@ -57,19 +63,20 @@ CREATOR(pool_virtual)
 
     options.initial_bytes = sizes[0];
     options.maximum_bytes = sizes[1];
-    options.flags = RMM_POOL_VIRTUAL;
+    options.flags =
+        RMM_POOL_VIRTUAL | (refuses_peers(sizes) ? RMM_POOL_NO_PEER_ACCESS : 0);
     return rmm_pool_resource_create(NULL, &options, out);
 }
 
 /* --- types that stand on one of the plain ones ------------------------------------------- */
 
 typedef rmm_status_t (*create_over_fn)(
-    rmm_resource_t *base, const uint64_t sizes[RMM_SPEC_SIZES], rmm_resource_t **out);
+    rmm_resource_t *base, const uint64_t sizes[RMM_SPEC_VALUES], rmm_resource_t **out);
 
 /* What `create` puts on `base`, whose reference is taken over. */
 static rmm_status_t over(
     rmm_status_t base_status, rmm_resource_t *base, create_over_fn create,
-    const uint64_t sizes[RMM_SPEC_SIZES], rmm_resource_t **out)
+    const uint64_t sizes[RMM_SPEC_VALUES], rmm_resource_t **out)
 {
     rmm_status_t status = base_status;
 
@@ -90,7 +97,7 @@ static rmm_status_t over(
     }
 
 static rmm_status_t pool_over(
-    rmm_resource_t *base, const uint64_t sizes[RMM_SPEC_SIZES], rmm_resource_t **out)
+    rmm_resource_t *base, const uint64_t sizes[RMM_SPEC_VALUES], rmm_resource_t **out)
 {
     rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
 
@@ -100,7 +107,7 @@ static rmm_status_t pool_over(
 }
 
 static rmm_status_t arena_over(
-    rmm_resource_t *base, const uint64_t sizes[RMM_SPEC_SIZES], rmm_resource_t **out)
+    rmm_resource_t *base, const uint64_t sizes[RMM_SPEC_VALUES], rmm_resource_t **out)
 {
     rmm_arena_options_t options = RMM_ARENA_OPTIONS_INIT;
 
@@ -109,7 +116,7 @@ static rmm_status_t arena_over(
 }
 
 static rmm_status_t fixed_size_over(
-    rmm_resource_t *base, const uint64_t sizes[RMM_SPEC_SIZES], rmm_resource_t **out)
+    rmm_resource_t *base, const uint64_t sizes[RMM_SPEC_VALUES], rmm_resource_t **out)
 {
     rmm_fixed_size_options_t options = RMM_FIXED_SIZE_OPTIONS_INIT;
 
@@ -118,7 +125,7 @@ static rmm_status_t fixed_size_over(
 }
 
 static rmm_status_t binning_over(
-    rmm_resource_t *base, const uint64_t sizes[RMM_SPEC_SIZES], rmm_resource_t **out)
+    rmm_resource_t *base, const uint64_t sizes[RMM_SPEC_VALUES], rmm_resource_t **out)
 {
     rmm_binning_options_t options = RMM_BINNING_OPTIONS_INIT;
 
@@ -184,4 +191,11 @@ const rmm_spec_kind_t *rmm__spec_kind(const char *name)
         }
     }
     return NULL;
+}
+
+uint32_t rmm__spec_options_of(const rmm_spec_kind_t *kind)
+{
+    return kind->create == create_pool_virtual || kind->create == create_async
+               ? RMM_SPEC_NO_PEER_ACCESS
+               : 0;
 }

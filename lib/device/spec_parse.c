@@ -2,9 +2,10 @@
 /*
  * The syntax of spec.h, and nothing else:
  *
- *   spec = part *("+" part)        part = name *2(":" size)
+ *   spec = part *("+" part)        part = name *2(":" size) *(":" option), in any order
  *   name = a letter, then letters, digits and "_"; "-" is the same as "_"
  *   size = a number of bytes (core/numbers.h), or digits and %
+ *   option = "no_peer_access"
  *
  * No blanks, no signs, no fractions: what is nearly right is refused rather than guessed.
  */
@@ -32,6 +33,17 @@ rmm__spec_show(const char *text, size_t length, char shown[RMM_SPEC_SHOWN_BYTES]
     }
     shown[end] = '\0';
     return shown;
+}
+
+/* The bit of an option's word; 0: it is none. */
+static uint32_t option_of(const char *text, size_t length)
+{
+    static const char no_peer_access[] = "no_peer_access";
+
+    return length == sizeof(no_peer_access) - 1 &&
+                   memcmp(text, no_peer_access, length) == 0
+               ? RMM_SPEC_NO_PEER_ACCESS
+               : 0;
 }
 
 static bool parse_percent(const char *text, size_t length, uint64_t *out)
@@ -98,6 +110,10 @@ parse_part(const char *text, size_t length, rmm_spec_part_t *part, char *reason)
     for (text += word; text < end; text += word) {
         text++; /* the colon */
         word = strcspn(text, ":+");
+        if (option_of(text, word) != 0) {
+            part->options |= option_of(text, word);
+            continue;
+        }
         if (part->size_count == RMM_SPEC_SIZES) {
             snprintf(
                 reason, RMM_SPEC_REASON_BYTES, "'%s' has more than %d sizes",

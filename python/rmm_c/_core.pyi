@@ -11,7 +11,7 @@ ASYNC_HANDLE_POSIX_FD: int
 DEVICE_ACCESSIBLE: int
 DEVICE_HOST: int
 HOST_ACCESSIBLE: int
-POOL_PEER_ACCESS: int
+POOL_NO_PEER_ACCESS: int
 POOL_VIRTUAL: int
 STREAM_LEGACY: int
 STREAM_NEVER_CAPTURES: int
@@ -104,6 +104,7 @@ def create_async(
     handle_types: int = ...,
     release_unused: bool = ...,
     name: Optional[str] = ...,
+    peer_access: bool = ...,
 ) -> None: ...
 def create_async_view(self: Resource, pool: int, /) -> None: ...
 def create_sam_headroom(

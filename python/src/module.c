@@ -200,8 +200,8 @@ static bool add_numbers(PyObject *module)
            PyModule_AddIntConstant(module, "HOST_ACCESSIBLE", RMM_HOST_ACCESSIBLE) ==
                0 &&
            PyModule_AddIntConstant(module, "POOL_VIRTUAL", RMM_POOL_VIRTUAL) == 0 &&
-           PyModule_AddIntConstant(module, "POOL_PEER_ACCESS", RMM_POOL_PEER_ACCESS) ==
-               0 &&
+           PyModule_AddIntConstant(
+               module, "POOL_NO_PEER_ACCESS", RMM_POOL_NO_PEER_ACCESS) == 0 &&
            PyModule_AddIntConstant(
                module, "ASYNC_HANDLE_POSIX_FD", RMM_ASYNC_HANDLE_POSIX_FD) == 0 &&
            PyModule_AddIntConstant(

@@ -57,6 +57,8 @@ class VirtualPoolMemoryResource(PoolMemoryResource):
     """A pool that grows in place by mapping memory; it has no upstream.
 
     All its free memory can merge, so it fragments less, and trim() returns free pieces.
+    Other GPUs of the process that can access the memory of its device may use its memory.
+    ``peer_access=False`` keeps them out, and makes growth cheaper.
 
     >>> pool = VirtualPoolMemoryResource(maximum_pool_size="1GiB")
     >>> pool.get_upstream() is None
@@ -67,9 +69,9 @@ class VirtualPoolMemoryResource(PoolMemoryResource):
         self,
         initial_pool_size: Size = 0,
         maximum_pool_size: Optional[Size] = None,
-        peer_access: bool = False,
+        peer_access: bool = True,
     ) -> None:
-        flags = _core.POOL_VIRTUAL | (_core.POOL_PEER_ACCESS if peer_access else 0)
+        flags = _core.POOL_VIRTUAL | (0 if peer_access else _core.POOL_NO_PEER_ACCESS)
         _core.create_pool(
             self,
             None,

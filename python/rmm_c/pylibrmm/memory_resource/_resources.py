@@ -103,6 +103,8 @@ class CudaAsyncMemoryResource(_AsyncPool):
         A synchronise returns unused memory above it; by default the pool keeps all.
     enable_ipc, enable_fabric
         Allow file descriptors or fabric handles of the memory.
+    peer_access
+        By default other GPUs of the process that can access the memory of its device may use it.
     """
 
     _kind = "async"
@@ -113,6 +115,7 @@ class CudaAsyncMemoryResource(_AsyncPool):
         release_threshold: Optional[int] = None,
         enable_ipc: bool = False,
         enable_fabric: bool = False,
+        peer_access: bool = True,
     ) -> None:
         handles = _core.ASYNC_HANDLE_POSIX_FD if enable_ipc else 0
         handles |= _core.ASYNC_HANDLE_FABRIC if enable_fabric else 0
@@ -122,6 +125,7 @@ class CudaAsyncMemoryResource(_AsyncPool):
             release_threshold_bytes=release_threshold or 0,
             handle_types=handles,
             release_unused=release_threshold == 0,
+            peer_access=peer_access,
         )
         self._created()
 
