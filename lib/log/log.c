@@ -22,6 +22,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/uncancelled.h"
 #include "segment/text.h"
 
 #define LEVEL_COUNT (RMM_LEVEL_OFF + 1)
@@ -62,6 +63,12 @@ rmm_log_level_t rmm__log_stderr_level(void)
     return (rmm_log_level_t)atomic_load_explicit(&stderr_level, memory_order_relaxed);
 }
 
+static void leave_sink(const bool *entered)
+{
+    (void)entered;
+    in_sink = false;
+}
+
 /* Names that others chose are in it: no sink gets a line break or an escape sequence of theirs. */
 static void write_record(rmm_log_level_t level, char *message, size_t bytes)
 {
@@ -74,9 +81,10 @@ static void write_record(rmm_log_level_t level, char *message, size_t bytes)
         to_ring(&record);
     }
     if (!in_sink) {
-        in_sink = true;
+        RMM_AT_END(leave_sink) bool entered = true;
+
+        in_sink = entered;
         rmm__log_sink_write(&record, rmm__log_stderr_level());
-        in_sink = false;
     }
 }
 
@@ -103,6 +111,7 @@ static int level_from_environment(char *complaint, size_t complaint_bytes)
 
 static void read_environment(void)
 {
+    RMM_UNCANCELLED;
     char about_level[256] = "";
     char about_file[512] = "";
     int level = level_from_environment(about_level, sizeof(about_level));
@@ -126,6 +135,7 @@ static void read_environment(void)
 
 void rmm__log(rmm_log_level_t level, const char *format, ...)
 {
+    RMM_UNCANCELLED;
     char message[RMM_LOG_MESSAGE_BYTES];
     int saved_errno = errno;
     va_list arguments;

@@ -2,15 +2,18 @@
 /*
  * The one sink beside the ring: stderr, a file, or a function of the program's.
  *
- * A writer takes no lock, so a sink that is replaced may still be in use: sinks are
- * never freed (they are few and small), and a file keeps its descriptor, which the next
- * file takes over with dup3(). `lock` is for threads that replace it,
- * and held over fork() (core/fork.h).
+ * A sink that is replaced may still be in use: sinks are never freed (they are few and small).
+ * `lock` protects the file and the list of functions; it is held over fork() (core/fork.h), while
+ * a line is written to the file, and not while a function runs. A signal handler that interrupts
+ * a thread there logs to the ring only (log.c), so it does not wait for its own thread.
+ *
+ * Lines that stderr or the file did not take are counted (core/output.h), and the next that it
+ * takes says how many.
  */
 #include "log/log.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,13 +21,15 @@
 #include <unistd.h>
 
 #include "core/assert.h"
-#include "core/descriptor.h"
 #include "core/error.h"
 #include "core/fork.h"
 #include "core/host_memory.h"
 #include "core/local_time.h"
 #include "core/mutex.h"
+#include "core/output.h"
+#include "core/uncancelled.h"
 #include "segment/log_text.h"
+#include "segment/text.h"
 
 #define LINE_BYTES (RMM_LOG_MESSAGE_BYTES + RMM_LOG_TIME_BYTES + 64)
 
@@ -46,9 +51,12 @@ static const sink_t file_sink = {.kind = SINK_FILE, .fn = pass_to_file};
 static _Atomic(const sink_t *) current = &stderr_sink;
 
 static rmm_mutex_t lock = RMM_MUTEX_INITIALIZER;
-static sink_t *callbacks;         /* under lock */
-static _Atomic(int) file_fd = -1; /* once open it stays; written under lock */
-static rmm_journal_t journal;     /* written before the first message */
+static sink_t *callbacks; /* these under lock */
+static rmm_output_t file = RMM_OUTPUT_NONE;
+static bool file_has_failed;
+static rmm_journal_t journal; /* written before the first message */
+static atomic_bool stderr_stalled;
+static _Atomic(uint64_t) stderr_dropped, file_dropped;
 
 RMM_AT_LOAD static void join_forks(void)
 {
@@ -84,17 +92,88 @@ static int print_for_journal(char line[LINE_BYTES], const rmm_log_record_t *reco
         record->thread, rmm_log_level_name(record->level), record->message);
 }
 
-static void write_line(int fd, const rmm_log_record_t *record)
+/* Returns its length. */
+static size_t
+print_to(char line[LINE_BYTES], const rmm_log_record_t *record, bool is_for_journal)
 {
-    char line[LINE_BYTES];
-    int length = rmm__journal_reads(&journal, fd) ? print_for_journal(line, record)
-                                                  : print_line(line, record);
+    int length =
+        is_for_journal ? print_for_journal(line, record) : print_line(line, record);
 
-    if (length >= (int)sizeof(line)) { /* cut, but still one line */
-        length = (int)sizeof(line) - 1;
+    if (length >= LINE_BYTES) { /* cut, but still one line */
+        length = LINE_BYTES - 1;
         line[length - 1] = '\n';
     }
-    while (write(fd, line, (size_t)length) < 0 && errno == EINTR) {
+    return (size_t)length;
+}
+
+/* What to say before a line if some were dropped; returns its length, or 0. */
+static size_t print_dropped(char line[LINE_BYTES], uint64_t count, bool is_for_journal)
+{
+    char message[64] = "";
+    rmm_log_record_t record = rmm__log_record(RMM_LEVEL_WARN, message);
+
+    snprintf(
+        message, sizeof(message), "%" PRIu64 " messages before this were dropped",
+        count);
+    return count != 0 ? print_to(line, &record, is_for_journal) : 0;
+}
+
+static void write_to_stderr(const rmm_log_record_t *record)
+{
+    bool is_for_journal = rmm__journal_reads(&journal, STDERR_FILENO);
+    uint64_t dropped =
+        atomic_exchange_explicit(&stderr_dropped, 0, memory_order_relaxed);
+    char lines[2 * LINE_BYTES];
+    size_t length = print_dropped(lines, dropped, is_for_journal);
+
+    length += print_to(lines + length, record, is_for_journal);
+    if (rmm__output_put(STDERR_FILENO, lines, length, &stderr_stalled) != length) {
+        atomic_fetch_add_explicit(&stderr_dropped, dropped + 1, memory_order_relaxed);
+    }
+}
+
+/* 0, or the errno that says why the line was dropped. */
+static int write_to_file_locked(const rmm_log_record_t *record)
+{
+    char lines[2 * LINE_BYTES];
+    uint64_t dropped = atomic_load_explicit(&file_dropped, memory_order_relaxed);
+    size_t length;
+    bool is_fresh;
+    int error = rmm__output_renew(&file, &is_fresh);
+
+    if (error == 0) {
+        length = print_dropped(lines, dropped, rmm__journal_reads(&journal, file.fd));
+        length +=
+            print_to(lines + length, record, rmm__journal_reads(&journal, file.fd));
+        error = rmm__output_write(&file, lines, length) == length ? 0 : errno;
+    }
+    atomic_store_explicit(
+        &file_dropped, error == 0 ? 0 : dropped + 1, memory_order_relaxed);
+    return error;
+}
+
+/* stderr is told once that the file takes none: the file cannot be. */
+static void write_to_file(const rmm_log_record_t *record)
+{
+    char message[512] = "";
+    int error;
+
+    rmm__mutex_lock(&lock);
+    error = write_to_file_locked(record);
+    if (error != 0 && !file_has_failed) {
+        file_has_failed = true;
+        snprintf(
+            message, sizeof(message),
+            "log file %.300s cannot be written: %s (%d); messages are dropped until it "
+            "can",
+            file.path != NULL ? file.path : "(unknown)", strerror(error), error);
+    }
+    rmm__mutex_unlock(&lock);
+    rmm__text_clean(message, sizeof(message));
+    if (message[0] != '\0') {
+        const rmm_log_record_t about = rmm__log_record(RMM_LEVEL_WARN, message);
+
+        write_to_stderr(&about);
     }
 }
 
@@ -115,9 +194,9 @@ static void write_to(
             call_back(sink, record);
         }
     } else if (sink->kind == SINK_FILE) {
-        write_line(atomic_load_explicit(&file_fd, memory_order_relaxed), record);
+        write_to_file(record);
     } else if (record->level >= stderr_level) {
-        write_line(STDERR_FILENO, record);
+        write_to_stderr(record);
     }
 }
 
@@ -158,24 +237,21 @@ static void use(const sink_t *sink)
 /* 0 or an errno. */
 static int open_file(const char *path)
 {
-    int fresh = rmm__descriptor_above_standard(
-        open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
-    int error = fresh < 0 ? errno : 0;
-    int kept;
+    rmm_output_t fresh = RMM_OUTPUT_NONE, before;
+    int error = rmm__output_open(&fresh, path);
 
     if (error != 0) {
+        rmm__output_close(&fresh);
         return error;
     }
     rmm__mutex_lock(&lock);
-    kept = atomic_load_explicit(&file_fd, memory_order_relaxed);
-    if (kept < 0) {
-        atomic_store_explicit(&file_fd, fresh, memory_order_relaxed);
-    } else {
-        error = dup3(fresh, kept, O_CLOEXEC) < 0 ? errno : 0;
-        close(fresh);
-    }
+    before = file;
+    file = fresh;
+    file_has_failed = false;
+    atomic_store_explicit(&file_dropped, 0, memory_order_relaxed);
     rmm__mutex_unlock(&lock);
-    return error;
+    rmm__output_close(&before);
+    return 0;
 }
 
 void rmm__log_sink_open(char *complaint, size_t complaint_bytes)

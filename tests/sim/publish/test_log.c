@@ -23,47 +23,6 @@
 #include "core/host_memory.h"
 #include "log/limit.h"
 
-/* A path in the test's folder. */
-static const char *path_of(const char *name)
-{
-    static char path[256];
-
-    snprintf(path, sizeof(path), "%s/%s", runtime->path, name);
-    return path;
-}
-
-static const char *content_of(const char *path)
-{
-    static char text[65536];
-    FILE *file = fopen(path, "re");
-    size_t length;
-
-    CHECK(file != NULL);
-    length = fread(text, 1, sizeof(text) - 1, file);
-    text[length] = '\0';
-    fclose(file);
-    return text;
-}
-
-static size_t lines_of(const char *path)
-{
-    size_t lines = 0;
-
-    for (const char *at = content_of(path); *at != '\0'; at++) {
-        lines += *at == '\n';
-    }
-    return lines;
-}
-
-/* From now on stderr is this file. */
-static const char *divert_stderr(void)
-{
-    int fd = open(path_of("stderr"), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-
-    CHECK(fd >= 0 && dup2(fd, STDERR_FILENO) == STDERR_FILENO);
-    return path_of("stderr");
-}
-
 /* --- levels ------------------------------------------------------------------------- */
 
 static void shows_warnings_only(child_t *self, void *argument)
