@@ -13,9 +13,13 @@
  * after it has succeeded, a free before it reaches upstream. So the calls can be repeated in
  * the order of the rows, as rmm-replay and RMM's own replay tool do.
  *
- * Rows are buffered (64 KiB) and written by the thread whose row no longer fits.
- * rmm_logging_flush(), the last release and the exit of the process write the rest. A
- * process that is killed loses the last rows, unless auto_flush is set.
+ * Rows are buffered (64 KiB) and written by the thread whose row no longer fits, or whose row
+ * comes flush_interval_ms after the oldest one. rmm_logging_flush(), the last release and the end
+ * of the process by exit() or quick_exit() write the rest; what handlers and destructors of static
+ * objects allocate and free behind the library's own exit handler is written row by row. A process
+ * that a signal or _exit() ends, or exec() replaces, loses the rows that are still buffered, unless
+ * auto_flush is set or rmm_logging_flush() was called before. So does a forked child that
+ * ends with _exit(), of the rows of its own adaptors.
  *
  * A file is never truncated, and lines are appended whole. So adaptors of several devices,
  * processes and forked children may share a file, and a later run appends to it. The header
@@ -25,8 +29,15 @@
  * if one process begins after another has freed everything. On a network filesystem each
  * host needs its own file.
  *
- * If the sink fails (a full disk, a pipe without a reader), the debug log gets one error.
- * From then on rows are dropped and counted; allocations are not affected. There is no SIGPIPE.
+ * Rotation: a file that was renamed, removed or truncated is noticed before the next write, which
+ * goes to a new file of the old name, with a header. A relative path stays where it was when the
+ * adaptor was created. /dev/stdout and its like are opened once.
+ *
+ * If the file cannot be written (a full disk, RLIMIT_FSIZE, a pipe that nobody reads, a directory that
+ * was removed), the debug log gets one error. Rows are dropped and counted as long as that lasts;
+ * allocations are not affected. There is no SIGPIPE and no SIGXFSZ. A reader of a pipe that
+ * stops is waited for once, for a tenth of a second. A descriptor that the program has closed is
+ * noticed: the file is opened again, and the program's next file is not written to.
  *
  * Lifetime, threads: as rmm/resource.h; it retains its upstream. Blocks that are live
  * at its last release stay allocated from upstream.
@@ -49,6 +60,9 @@ extern "C" {
  */
 #define RMM_LOGGING_FORMAT_EXTENDED 1u
 
+/** For flush_interval_ms: rows may be kept for any time. */
+#define RMM_LOGGING_NO_INTERVAL UINT32_MAX
+
 /**
  * Receives whole rows, @p length bytes with their newlines; not NUL-terminated, valid
  * during the call. Called in the order of the rows, by one thread at a time, on a thread
@@ -70,11 +84,14 @@ typedef struct rmm_logging_options {
     /** Called with `sink_arg` when the adaptor has ended; NULL: nothing to free. Not called if
      * the creation fails, or in a forked child. */
     void (*sink_destroy)(void *sink_arg);
+    /** Rows that are older are written together with the next one; RMM_LOGGING_NO_INTERVAL: when
+     * the buffer is full; default 1000. */
+    uint32_t flush_interval_ms;
 } rmm_logging_options_t;
 
 #define RMM_LOGGING_OPTIONS_INIT                                                       \
     {                                                                                  \
-        sizeof(rmm_logging_options_t), NULL, NULL, NULL, false, 0, NULL, NULL          \
+        sizeof(rmm_logging_options_t), NULL, NULL, NULL, false, 0, NULL, NULL, 0       \
     }
 
 /**

@@ -5,16 +5,17 @@
  * does not interleave with other writes on a local filesystem.
  *
  * Locking: an adaptor that opens the file holds a lock on it while it checks the first and the last
- * line or writes the header. Only other adaptors that open the file wait for that lock. Rows are
- * written without it, so a process that is stopped in a write blocks no other.
+ * line or writes the header. Only other adaptors that open the file wait for that lock, and not
+ * for long. Rows are written without it, so a process that is stopped in a write blocks no other.
+ *
+ * Rotation: before each write core/output.h looks whether the file was renamed, and opens the one
+ * that has the name now; an empty file gets the header again.
  */
 #include "adaptors/log_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -23,13 +24,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/descriptor.h"
 #include "core/error.h"
 #include "core/host_memory.h"
-#include "segment/temporary_file.h"
+#include "core/uncancelled.h"
 
-#define HEADER_BYTES 256  /* no header is longer */
 #define REPLACED_BYTES 12 /* a number of 32 bits with its sign, and a NUL */
+#define LOCK_TRIES 100
+#define LOCK_PAUSE_NS 1000000
 
 /* --- its name ----------------------------------------------------------------------- */
 
@@ -78,65 +79,20 @@ rmm_status_t rmm__log_file_name(const char *pattern, int device, char **path_out
 
 /* --- its content -------------------------------------------------------------------- */
 
-static size_t write_all(int fd, const char *bytes, size_t length)
-{
-    size_t done = 0;
-
-    while (done < length) {
-        ssize_t put = write(fd, bytes + done, length - done);
-
-        if (put < 0 && errno != EINTR) {
-            break;
-        }
-        done += put > 0 ? (size_t)put : 0;
-    }
-    return done;
-}
-
-/* A write to a pipe without a reader raises SIGPIPE in its thread, which would end the program.
- * It is blocked here, and taken back unless one was pending before. */
-static size_t write_without_signal(int fd, const char *bytes, size_t length)
-{
-    const struct timespec at_once = {0, 0};
-    sigset_t pipe_only, before, pending;
-    size_t done;
-    int error;
-
-    sigemptyset(&pipe_only);
-    sigaddset(&pipe_only, SIGPIPE);
-    sigpending(&pending);
-    pthread_sigmask(SIG_BLOCK, &pipe_only, &before);
-    done = write_all(fd, bytes, length);
-    error = errno;
-    if (done < length && error == EPIPE && !sigismember(&pending, SIGPIPE)) {
-        (void)sigtimedwait(&pipe_only, NULL, &at_once);
-    }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    errno = error;
-    return done;
-}
-
-/* A write beyond RLIMIT_FSIZE raises SIGXFSZ, which would end the program, too. */
-size_t rmm__log_file_write(int fd, const char *bytes, size_t length)
-{
-    struct stat file;
-
-    if (fstat(fd, &file) != 0 || !S_ISREG(file.st_mode)) {
-        return write_without_signal(fd, bytes, length);
-    }
-    if (length > 0 && !rmm__file_size_is_allowed((uint64_t)file.st_size + length)) {
-        errno = EFBIG;
-        return 0;
-    }
-    return write_all(fd, bytes, length);
-}
-
-/* Not all filesystems have these locks. Without one the header may be written twice. */
+/*
+ * Not all filesystems have these locks. Without one the header may be written twice, which
+ * readers skip. A process that was stopped while it holds the lock stops no other.
+ */
 static void lock_file(int fd, short type)
 {
     struct flock whole = {.l_type = type, .l_whence = SEEK_SET};
+    const struct timespec pause = {.tv_nsec = LOCK_PAUSE_NS};
 
-    while (fcntl(fd, F_OFD_SETLKW, &whole) != 0 && errno == EINTR) {
+    for (int i = 0; i < LOCK_TRIES && fcntl(fd, F_OFD_SETLK, &whole) != 0; i++) {
+        if (errno != EAGAIN && errno != EACCES && errno != EINTR) {
+            break;
+        }
+        nanosleep(&pause, NULL);
     }
 }
 
@@ -144,9 +100,9 @@ static void lock_file(int fd, short type)
 static rmm_status_t
 check_content(const char *path, off_t bytes, const char *header, char *last_out)
 {
-    char start[HEADER_BYTES];
+    char start[RMM_LOG_HEADER_BYTES];
     size_t length = strlen(header);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     ssize_t at_start = fd >= 0 ? pread(fd, start, length, 0) : -1;
     ssize_t at_end = at_start >= 0 ? pread(fd, last_out, 1, bytes - 1) : -1;
     int error = errno;
@@ -169,50 +125,111 @@ check_content(const char *path, off_t bytes, const char *header, char *last_out)
                      path);
 }
 
+static rmm_status_t cannot_write(const rmm_log_file_t *self, int error)
+{
+    return rmm__error(
+        RMM_ERR_IO, "cannot write the allocation log %.300s: %s (%d)", self->path,
+        error == EAGAIN  ? "its reader does not read"
+        : error == EPIPE ? "it has no reader"
+                         : strerror(error),
+        error);
+}
+
 /*
  * Lock held. After a partial line, which a killed process has left, rows begin a new line. The
  * line may also be one that another process is writing just now: then an empty line follows it,
  * which readers of CSV skip.
  */
-static rmm_status_t begin_locked(int fd, const char *path, const char *header)
+static rmm_status_t begin_locked(rmm_log_file_t *self)
 {
-    const char *first = header;
+    const char *path = self->output.path != NULL ? self->output.path : self->path;
+    const char *first = self->header;
     struct stat file;
 
-    if (fstat(fd, &file) == 0 && S_ISREG(file.st_mode) && file.st_size > 0) {
+    if (fstat(self->output.fd, &file) == 0 && S_ISREG(file.st_mode) &&
+        file.st_size > 0) {
         char last = '\0';
-        rmm_status_t status = check_content(path, file.st_size, header, &last);
+        rmm_status_t status = check_content(path, file.st_size, self->header, &last);
 
         if (status != RMM_OK) {
             return status;
         }
         first = last == '\n' ? "" : "\n";
     }
-    return rmm__log_file_write(fd, first, strlen(first)) == strlen(first)
+    return rmm__output_write(&self->output, first, strlen(first)) == strlen(first)
                ? RMM_OK
-               : rmm__error(
-                     RMM_ERR_IO, "cannot write the allocation log %.300s: %s", path,
-                     strerror(errno));
+               : cannot_write(self, errno);
 }
 
-rmm_status_t rmm__log_file_open(const char *path, const char *header, int *fd_out)
+static rmm_status_t begin(rmm_log_file_t *self)
 {
     rmm_status_t status;
-    int fd = rmm__descriptor_above_standard(
-        open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
 
-    if (fd < 0) {
+    lock_file(self->output.fd, F_WRLCK);
+    status = begin_locked(self);
+    lock_file(self->output.fd, F_UNLCK);
+    self->has_begun = status == RMM_OK;
+    return status;
+}
+
+/* Truncated, as by the copytruncate of logrotate. */
+static bool is_empty(const rmm_log_file_t *self)
+{
+    struct stat file;
+
+    return fstat(self->output.fd, &file) == 0 && S_ISREG(file.st_mode) &&
+           file.st_size == 0;
+}
+
+rmm_status_t rmm__log_file_write(
+    rmm_log_file_t *self, const char *rows, size_t length, size_t *done_out)
+{
+    RMM_UNCANCELLED;
+    bool is_fresh;
+    int error = rmm__output_renew(&self->output, &is_fresh);
+    rmm_status_t status = RMM_OK;
+
+    *done_out = 0;
+    if (error != 0) {
+        return cannot_write(self, error);
+    }
+    if (is_fresh || !self->has_begun || is_empty(self)) {
+        status = begin(self);
+    }
+    if (status == RMM_OK) {
+        *done_out = rmm__output_write(&self->output, rows, length);
+        status = *done_out == length ? RMM_OK : cannot_write(self, errno);
+    }
+    return status;
+}
+
+rmm_status_t
+rmm__log_file_open(rmm_log_file_t *self, const char *path, const char *header)
+{
+    RMM_UNCANCELLED;
+    rmm_status_t status;
+    int error;
+
+    self->path = path;
+    self->has_begun = false;
+    snprintf(self->header, sizeof(self->header), "%s", header);
+    error = rmm__output_open(&self->output, path);
+    if (error == ENXIO && self->output.path != NULL) {
+        return RMM_OK; /* the rows begin when somebody reads */
+    }
+    if (error != 0) {
         return rmm__error(
             RMM_ERR_IO, "cannot open the allocation log %.300s: %s", path,
-            strerror(errno));
+            strerror(error));
     }
-    lock_file(fd, F_WRLCK);
-    status = begin_locked(fd, path, header);
-    lock_file(fd, F_UNLCK);
+    status = begin(self);
     if (status != RMM_OK) {
-        close(fd);
-        return status;
+        rmm__output_close(&self->output);
     }
-    *fd_out = fd;
-    return RMM_OK;
+    return status;
+}
+
+void rmm__log_file_close(rmm_log_file_t *self)
+{
+    rmm__output_close(&self->output);
 }

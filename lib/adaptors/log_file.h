@@ -5,9 +5,14 @@
 #ifndef RMM_ADAPTORS_LOG_FILE_H
 #define RMM_ADAPTORS_LOG_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <rmm/status.h>
+
+#include "core/output.h"
+
+#define RMM_LOG_HEADER_BYTES 256 /* no header is longer */
 
 /*
  * `pattern` with %d replaced by the device ("host" for a negative one), %p by the process,
@@ -16,17 +21,25 @@
  */
 rmm_status_t rmm__log_file_name(const char *pattern, int device, char **path_out);
 
-/*
- * Opens `path` to append. A file that is new or empty gets `header`, a line with its newline;
- * any other file must begin with it. RMM_OK or RMM_ERR_IO; after a failure nothing is open.
- */
-rmm_status_t rmm__log_file_open(const char *path, const char *header, int *fd_out);
+typedef struct rmm_log_file {
+    rmm_output_t output;
+    const char *path; /* as messages name it; borrowed */
+    char header[RMM_LOG_HEADER_BYTES];
+    bool has_begun; /* its first line is there */
+} rmm_log_file_t;
 
 /*
- * Returns how much of it was written: all, or errno says why not. EFBIG, and nothing is written:
- * the file would become larger than RLIMIT_FSIZE. Where another writer makes it so large at that
- * moment, the kernel still sends SIGXFSZ. EPIPE: a pipe without a reader; there is no SIGPIPE.
+ * Opens `path` to append. A file that is new or empty gets `header`, a line with its newline;
+ * any other file must begin with it. A FIFO that nobody reads yet is opened by a later write.
+ * RMM_OK or RMM_ERR_IO; after a failure nothing is open.
  */
-size_t rmm__log_file_write(int fd, const char *bytes, size_t length);
+rmm_status_t
+rmm__log_file_open(rmm_log_file_t *self, const char *path, const char *header);
+
+/* RMM_OK, or RMM_ERR_IO with how much of it was written. The next write tries again. */
+rmm_status_t rmm__log_file_write(
+    rmm_log_file_t *self, const char *rows, size_t length, size_t *done_out);
+
+void rmm__log_file_close(rmm_log_file_t *self);
 
 #endif /* RMM_ADAPTORS_LOG_FILE_H */

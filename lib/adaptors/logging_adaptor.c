@@ -94,7 +94,7 @@ static void put_row(logging_t *self, rmm_event_t *event, int64_t duration_ns)
     if (self->extended) {
         end = put_extension(end, self->adaptor.base.device, duration_ns, caller);
     }
-    rmm__row_end(&self->writer, (size_t)(end - row));
+    rmm__row_end(&self->writer, (size_t)(end - row), event->time_ns);
 }
 
 static rmm_event_t

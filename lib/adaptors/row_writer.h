@@ -11,6 +11,9 @@
  * the file and the sink without the lock. A sink function may use the adaptor that calls it, and
  * must not wait for itself: if there is no room for a row that it causes, the row is dropped. With
  * auto_flush such a row is written together with the next row of another thread.
+ *
+ * What the exit handler did not see, because the program allocates in handlers of its own that run
+ * later or in destructors of static objects, is written row by row.
  */
 #ifndef RMM_ADAPTORS_ROW_WRITER_H
 #define RMM_ADAPTORS_ROW_WRITER_H
@@ -22,6 +25,7 @@
 
 #include <rmm/logging_adaptor.h>
 
+#include "adaptors/log_file.h"
 #include "segment/event_csv.h"
 
 #define RMM_ROW_BYTES 512 /* no row is longer */
@@ -34,11 +38,13 @@ typedef struct rmm_row_writer {
     bool writing, has_more;   /* has_more: rows came meanwhile, write again */
     pthread_t writing_thread; /* if writing */
     bool auto_flush;
-    bool failed; /* said so once */
+    uint64_t interval_ns; /* rows are not kept for longer while there are others */
+    uint64_t oldest_ns;   /* the time of the first in `active` */
+    bool failed;          /* said so once */
     uint64_t lost_rows;
     rmm_event_clock_t clock;
-    int fd; /* -1: none */
-    char *path;
+    rmm_log_file_t file;
+    char *path; /* NULL: no file */
     rmm_logging_sink_fn sink;
     void *sink_arg;
     rmm_resource_t *owner; /* borrowed: the adaptor that it is part of */
@@ -60,11 +66,11 @@ rmm_status_t rmm__row_writer_init(
 void rmm__row_writer_fini(rmm_row_writer_t *self);
 
 /*
- * Between begin and end a row is printed to where begin says, and its length given to
- * end. NULL: no room for this row (see above); then no end.
+ * Between begin and end a row is printed to where begin says, and its length and time
+ * (CLOCK_REALTIME) given to end. NULL: no room for this row (see above); then no end.
  */
 char *rmm__row_begin(rmm_row_writer_t *self);
-void rmm__row_end(rmm_row_writer_t *self, size_t length);
+void rmm__row_end(rmm_row_writer_t *self, size_t length, uint64_t time_ns);
 
 /* RMM_OK, or RMM_ERR_IO if rows were ever lost. */
 rmm_status_t rmm__row_writer_flush(rmm_row_writer_t *self);

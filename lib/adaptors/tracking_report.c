@@ -11,9 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "adaptors/log_file.h"
 #include "core/assert.h"
 #include "core/host_memory.h"
+#include "core/output.h"
+#include "core/uncancelled.h"
 #include "log/log.h"
 
 #define LEAKS_MAX 100u /* reported one by one at the end */
@@ -150,7 +151,7 @@ static bool write_line(int fd, const char *line)
     char text[RMM_FRAME_BYTES + 64];
     size_t length = (size_t)snprintf(text, sizeof(text), "%s\n", line);
 
-    return rmm__log_file_write(fd, text, length) == length;
+    return rmm__output_put(fd, text, length, NULL) == length;
 }
 
 /* False if it cannot be written. */
@@ -245,6 +246,7 @@ void rmm_tracking_free(rmm_tracking_block_t *blocks)
 
 rmm_status_t rmm_tracking_report(rmm_resource_t *mr, int fd)
 {
+    RMM_UNCANCELLED;
     printer_t printer = {NULL, fd, RMM_LEVEL_INFO, NULL};
     tracking_t *self;
     copy_t copy;
