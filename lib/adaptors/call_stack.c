@@ -23,6 +23,7 @@
 #include "core/assert.h"
 #include "core/fork.h"
 #include "core/host_memory.h"
+#include "core/uncancelled.h"
 #include "log/log.h"
 
 /* The frames of rmm__call_stack_capture() and of the function that it calls. */
@@ -87,6 +88,7 @@ static void load_locked(void)
 
 static void load_once(void)
 {
+    RMM_UNCANCELLED;
     rmm__mutex_lock(&loading);
     if (!atomic_load_explicit(&is_loaded, memory_order_relaxed)) {
         load_locked();
@@ -117,6 +119,7 @@ const char *rmm__call_stack_method(void)
 
 __attribute__((noinline)) rmm_call_stack_t *rmm__call_stack_capture(uint32_t depth)
 {
+    RMM_UNCANCELLED;
     void *frames[RMM_CALL_STACK_DEPTH + OWN_FRAMES];
     rmm_call_stack_t *stack;
     uint32_t skipped = 0;

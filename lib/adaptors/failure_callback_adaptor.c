@@ -9,6 +9,7 @@
 
 #include "adaptors/adaptor.h"
 #include "core/assert.h"
+#include "core/uncancelled.h"
 
 typedef struct failure_callback {
     rmm_adaptor_t adaptor; /* first member */
@@ -33,6 +34,7 @@ static bool is_asked_for(const failure_callback_t *self, rmm_status_t status)
 RMM_COLD static bool
 try_again(const failure_callback_t *self, rmm_status_t status, size_t bytes)
 {
+    RMM_UNCANCELLED;
     char message[RMM_ERROR_BYTES];
     int cuda_error = rmm_last_cuda_error();
 

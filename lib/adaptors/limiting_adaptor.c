@@ -12,6 +12,7 @@
 
 #include "adaptors/adaptor.h"
 #include "core/assert.h"
+#include "core/uncancelled.h"
 
 typedef struct limiting {
     rmm_adaptor_t adaptor; /* first member */
@@ -59,6 +60,20 @@ static void unreserve(limiting_t *self, uint64_t bytes)
     }
 }
 
+/* Bytes that a call of upstream is made for. An exception of a program's own function, which
+ * leaves that call, gives them back. */
+typedef struct reservation {
+    limiting_t *self; /* NULL: the call has returned */
+    uint64_t bytes;
+} reservation_t;
+
+static void end_unwound(const reservation_t *unwound)
+{
+    if (unwound->self != NULL) {
+        unreserve(unwound->self, unwound->bytes);
+    }
+}
+
 RMM_COLD static rmm_status_t
 over_limit(limiting_t *self, size_t bytes, uint64_t counted_bytes)
 {
@@ -83,12 +98,15 @@ limiting_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
 {
     limiting_t *self = from_base(mr);
     uint64_t bytes = rounded(self, request->bytes);
+    RMM_AT_END(end_unwound) reservation_t unwound = {NULL, bytes};
     rmm_status_t status;
 
     if (!reserve(self, bytes)) {
         return over_limit(self, request->bytes, bytes);
     }
+    unwound.self = self;
     status = rmm__resource_alloc(mr->upstream, request, ptr_out);
+    unwound.self = NULL;
     if (status != RMM_OK) {
         unreserve(self, bytes);
         return rmm__adaptor_failed(&self->adaptor, status);

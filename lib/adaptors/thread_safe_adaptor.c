@@ -16,6 +16,7 @@
 #include "core/assert.h"
 #include "core/host_memory.h"
 #include "core/mutex.h"
+#include "core/uncancelled.h"
 
 typedef struct kept_free {
     void *ptr;
@@ -50,10 +51,19 @@ static bool is_my_turn(const thread_safe_t *self)
     return atomic_load_explicit(&self->caller, memory_order_relaxed) == this_thread();
 }
 
-static void begin_turn(thread_safe_t *self)
+/* The thread cannot be cancelled while it holds the lock. */
+typedef struct stay {
+    thread_safe_t *self;
+    int cancel_state;
+} stay_t;
+
+static stay_t begin_turn(thread_safe_t *self)
 {
+    stay_t stay = {self, rmm__cancel_off()};
+
     rmm__mutex_lock(&self->turn);
     atomic_store_explicit(&self->caller, this_thread(), memory_order_relaxed);
+    return stay;
 }
 
 /* Upstream may cause further frees while these are passed on: the loop passes them on too. */
@@ -67,12 +77,18 @@ static void make_kept_frees(thread_safe_t *self)
     self->kept_count = 0;
 }
 
-static void end_turn(thread_safe_t *self)
+/* At the end of a scope, also by an exception of a function that upstream calls. */
+static void end_turn(const stay_t *stay)
 {
+    thread_safe_t *self = stay->self;
+
     make_kept_frees(self);
     atomic_store_explicit(&self->caller, NULL, memory_order_relaxed);
     rmm__mutex_unlock(&self->turn);
+    rmm__cancel_restore(&stay->cancel_state);
 }
+
+#define IN_TURN(self) RMM_AT_END(end_turn) const stay_t stay = begin_turn(self)
 
 /* --- calls from inside a call of upstream --------------------------------------------- */
 
@@ -124,15 +140,12 @@ static rmm_status_t
 thread_safe_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
 {
     thread_safe_t *self = from_base(mr);
-    rmm_status_t status;
 
     if (is_my_turn(self)) {
         return refuse(self, RMM_ERR_BAD_ALLOC, "an allocation");
     }
-    begin_turn(self);
-    status = rmm__adaptor_alloc(mr, request, ptr_out);
-    end_turn(self);
-    return status;
+    IN_TURN(self);
+    return rmm__adaptor_alloc(mr, request, ptr_out);
 }
 
 static void
@@ -144,23 +157,19 @@ thread_safe_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *request)
         keep_free(self, ptr, request);
         return;
     }
-    begin_turn(self);
+    IN_TURN(self);
     rmm__adaptor_dealloc(mr, ptr, request);
-    end_turn(self);
 }
 
 static rmm_status_t thread_safe_trim(rmm_resource_t *mr, size_t keep_bytes)
 {
     thread_safe_t *self = from_base(mr);
-    rmm_status_t status;
 
     if (is_my_turn(self)) {
         return refuse(self, RMM_ERR_UNSUPPORTED, "a trim");
     }
-    begin_turn(self);
-    status = rmm__adaptor_trim(mr, keep_bytes);
-    end_turn(self);
-    return status;
+    IN_TURN(self);
+    return rmm__adaptor_trim(mr, keep_bytes);
 }
 
 static void thread_safe_destroy(rmm_resource_t *mr)

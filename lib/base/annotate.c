@@ -20,6 +20,7 @@
 #include "core/clock.h"
 #include "core/fork.h"
 #include "core/host_memory.h"
+#include "core/uncancelled.h"
 #include "driver/driver.h"
 #include "log/log.h"
 
@@ -161,6 +162,7 @@ static bool begin_heap_locked(const void *ptr, size_t bytes)
 
 void rmm__annotate_chunk(int device, const void *ptr, size_t bytes, bool is_cuda)
 {
+    RMM_UNCANCELLED;
     static atomic_bool is_told;
     rmm_driver_scope_t scope;
     bool good = true;
@@ -185,6 +187,7 @@ void rmm__annotate_chunk(int device, const void *ptr, size_t bytes, bool is_cuda
 
 void rmm__annotate_chunk_gone(int device, const void *ptr, size_t bytes)
 {
+    RMM_UNCANCELLED;
     const area_t chunk = {.begin = (uintptr_t)ptr, .bytes = bytes};
     rmm_driver_scope_t scope;
     area_t *heap;
@@ -228,6 +231,7 @@ static bool merge_locked(area_t *region)
 
 void rmm__annotate_block(const rmm_annotate_block_t *block)
 {
+    RMM_UNCANCELLED;
     area_t region = {
         .begin = (uintptr_t)block->ptr,
         .bytes = block->bytes,
@@ -331,6 +335,7 @@ static bool is_freed(const rmm_annotate_block_t *block)
 
 size_t rmm__annotate_free(const rmm_annotate_block_t *block)
 {
+    RMM_UNCANCELLED;
     rmm_driver_scope_t scope;
     size_t bytes = 0;
     area_t *region;

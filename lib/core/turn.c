@@ -79,40 +79,52 @@ static bool take_if_free_locked(rmm_turn_t *turn)
     return is_mine;
 }
 
-bool rmm__turn_enter(rmm_turn_t *turn)
+rmm_turn_stay_t rmm__turn_enter(rmm_turn_t *turn)
 {
+    rmm_turn_stay_t stay = {.turn = turn, .cancel_state = rmm__cancel_off()};
+
+    pthread_mutex_lock(&turn->mutex);
+    stay.has_turn = take_if_free_locked(turn);
+    if (!stay.has_turn && entered == 0) {
+        stay.has_turn = wait_locked(turn);
+    }
+    pthread_mutex_unlock(&turn->mutex);
+    entered++; /* without its turn as well */
+    return stay;
+}
+
+rmm_turn_stay_t rmm__turn_try(rmm_turn_t *turn)
+{
+    rmm_turn_stay_t stay = {.turn = NULL};
     bool is_mine;
 
     pthread_mutex_lock(&turn->mutex);
     is_mine = take_if_free_locked(turn);
-    if (!is_mine && entered == 0) {
-        is_mine = wait_locked(turn);
-    }
     pthread_mutex_unlock(&turn->mutex);
-    entered++;
-    return is_mine;
+    if (is_mine) {
+        stay = (rmm_turn_stay_t){turn, true, rmm__cancel_off()};
+        entered++;
+    }
+    return stay;
 }
 
-bool rmm__turn_try(rmm_turn_t *turn)
+static void give_back(rmm_turn_t *turn)
 {
-    bool is_mine;
-
-    pthread_mutex_lock(&turn->mutex);
-    is_mine = take_if_free_locked(turn);
-    pthread_mutex_unlock(&turn->mutex);
-    entered += is_mine;
-    return is_mine;
-}
-
-void rmm__turn_leave(rmm_turn_t *turn, bool has_turn)
-{
-    entered--;
-    if (!has_turn) {
-        return;
-    }
     pthread_mutex_lock(&turn->mutex);
     turn->given++;
     turn->is_taken = turn->is_handed_on = turn->waiting != 0;
     pthread_cond_signal(&turn->given_back);
     pthread_mutex_unlock(&turn->mutex);
+}
+
+void rmm__turn_leave(const rmm_turn_stay_t *stay)
+{
+    if (stay->turn == NULL) {
+        return;
+    }
+    entered--;
+    if (stay->has_turn) {
+        give_back(stay->turn);
+    }
+    rmm__cancel_restore(&stay->cancel_state);
 }

@@ -24,6 +24,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/uncancelled.h"
+
 #define RMM_TURN_WAIT_NS 200000000L
 
 typedef struct rmm_turn {
@@ -38,17 +40,27 @@ typedef struct rmm_turn {
 void rmm__turn_init(rmm_turn_t *turn);
 void rmm__turn_fini(rmm_turn_t *turn);
 
-/* True: the caller has the turn. False: it proceeds without. In either case it leaves. */
-bool rmm__turn_enter(rmm_turn_t *turn);
-/* The same without a wait. False: another thread has it or waits for it, and the caller does
- * not proceed: it does not leave. */
-bool rmm__turn_try(rmm_turn_t *turn);
+/*
+ * Before leave() the thread cannot be cancelled. leave() is called by the end of a scope, also where
+ * an exception of the program's own function ends it:
+ *
+ *     RMM_AT_END(rmm__turn_leave) rmm_turn_stay_t stay = rmm__turn_enter(turn);
+ */
+typedef struct rmm_turn_stay {
+    rmm_turn_t *turn; /* NULL: try() failed; there is nothing to leave */
+    bool has_turn;    /* false: the caller proceeds without */
+    int cancel_state;
+} rmm_turn_stay_t;
+
+rmm_turn_stay_t rmm__turn_enter(rmm_turn_t *turn);
+/* The same without a wait. `turn` NULL: another thread has it or waits for it, and the caller does
+ * not proceed. */
+rmm_turn_stay_t rmm__turn_try(rmm_turn_t *turn);
 /* Without a lock, so only a hint: another thread may take the turn at once. */
 static inline bool rmm__turn_is_free(const rmm_turn_t *turn)
 {
     return !atomic_load_explicit(&turn->is_taken, memory_order_relaxed);
 }
-/* has_turn: what enter() or try() returned. */
-void rmm__turn_leave(rmm_turn_t *turn, bool has_turn);
+void rmm__turn_leave(const rmm_turn_stay_t *stay);
 
 #endif /* RMM_CORE_TURN_H */

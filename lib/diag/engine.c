@@ -14,6 +14,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/uncancelled.h"
 #include "diag/engine_impl.h"
 #include "diag/event_range.h"
 #include "diag/layout.h"
@@ -384,6 +385,7 @@ void rmm__diag_engine_on_event(void *context, const rmm_diag_event_v1_t *given)
  * microseconds. */
 static bool comes_free(rmm_mutex_t *mutex)
 {
+    RMM_UNCANCELLED;
     const struct timespec pause = {.tv_nsec = 1000000};
     bool is_free = rmm__mutex_trylock(mutex);
 

@@ -89,7 +89,7 @@ static int cuda_device_get(int *device)
 
 static int cuda_device_set(int device)
 {
-    return CALL(cudaSetDevice(device));
+    return RMM_DRIVER_WAITS(CALL(cudaSetDevice(device)));
 }
 
 /* "GPU-" and the 16 bytes in groups of 4-2-2-2-6, as nvidia-smi prints them. */
@@ -108,7 +108,7 @@ static int cuda_device_info(int device, rmm_device_info_t *info)
 {
     struct cudaDeviceProp properties;
     char bus_id[sizeof(info->pci_bus_id)];
-    int error = CALL(cudaGetDeviceProperties(&properties, device));
+    int error = RMM_DRIVER_WAITS(CALL(cudaGetDeviceProperties(&properties, device)));
 
     if (error == RMM_DRIVER_OK) {
         error = CALL(cudaDeviceGetPCIBusId(bus_id, (int)sizeof(bus_id), device));
@@ -152,14 +152,14 @@ static int cuda_device_active(int device, int *active)
 
 static int cuda_device_synchronize(void)
 {
-    return CALL(cudaDeviceSynchronize());
+    return RMM_DRIVER_WAITS(CALL(cudaDeviceSynchronize()));
 }
 
 static int cuda_memory_info(uint64_t *free_bytes, uint64_t *total_bytes)
 {
     size_t free_now;
     size_t total;
-    int error = CALL(cudaMemGetInfo(&free_now, &total));
+    int error = RMM_DRIVER_WAITS(CALL(cudaMemGetInfo(&free_now, &total)));
 
     if (error == RMM_DRIVER_OK) {
         *free_bytes = free_now;
@@ -214,12 +214,12 @@ static int cuda_host_free(void *ptr)
 
 static int cuda_stream_create(uint32_t flags, rmm_stream_t *stream)
 {
-    return CALL(cudaStreamCreateWithFlags(stream, flags));
+    return RMM_DRIVER_WAITS(CALL(cudaStreamCreateWithFlags(stream, flags)));
 }
 
 static int cuda_stream_destroy(rmm_stream_t stream)
 {
-    return CALL(cudaStreamDestroy(stream));
+    return RMM_DRIVER_WAITS(CALL(cudaStreamDestroy(stream)));
 }
 
 static int cuda_stream_flags(rmm_stream_t stream, uint32_t *flags)
@@ -235,7 +235,7 @@ static int cuda_stream_flags(rmm_stream_t stream, uint32_t *flags)
 
 static int cuda_stream_synchronize(rmm_stream_t stream)
 {
-    return CALL(cudaStreamSynchronize(stream));
+    return RMM_DRIVER_WAITS(CALL(cudaStreamSynchronize(stream)));
 }
 
 static int cuda_stream_wait_event(rmm_stream_t stream, rmm_driver_event_t event)
@@ -342,7 +342,8 @@ static int cuda_stream_key(rmm_stream_t stream, rmm_stream_key_t *key)
 static int cuda_event_create(rmm_driver_event_t *event)
 {
     cudaEvent_t fresh;
-    int error = CALL(cudaEventCreateWithFlags(&fresh, cudaEventDisableTiming));
+    int error = RMM_DRIVER_WAITS(
+        CALL(cudaEventCreateWithFlags(&fresh, cudaEventDisableTiming)));
 
     if (error == RMM_DRIVER_OK) {
         *event = (rmm_driver_event_t)(void *)fresh;
@@ -352,7 +353,7 @@ static int cuda_event_create(rmm_driver_event_t *event)
 
 static int cuda_event_destroy(rmm_driver_event_t event)
 {
-    return CALL(cudaEventDestroy(native_event(event)));
+    return RMM_DRIVER_WAITS(CALL(cudaEventDestroy(native_event(event))));
 }
 
 static int cuda_event_record(rmm_driver_event_t event, rmm_stream_t stream)
@@ -375,7 +376,7 @@ static int cuda_event_query(rmm_driver_event_t event)
 
 static int cuda_event_synchronize(rmm_driver_event_t event)
 {
-    return CALL(cudaEventSynchronize(native_event(event)));
+    return RMM_DRIVER_WAITS(CALL(cudaEventSynchronize(native_event(event))));
 }
 
 /* The thread's mode is the driver's, for both APIs; this is on the path of each allocation
@@ -422,8 +423,8 @@ cuda_capture_watch(rmm_stream_t stream, void (*gone)(void *context), void *conte
     int error = captured_graph(stream, &graph);
 
     if (error == RMM_DRIVER_OK) {
-        error = CALL(cudaUserObjectCreate(
-            &object, context, gone, 1, cudaUserObjectNoDestructorSync));
+        error = RMM_DRIVER_WAITS(CALL(cudaUserObjectCreate(
+            &object, context, gone, 1, cudaUserObjectNoDestructorSync)));
     }
     if (error != RMM_DRIVER_OK) {
         gone(context);

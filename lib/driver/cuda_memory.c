@@ -13,7 +13,8 @@ static_assert(cudaCpuDeviceId == RMM_DRIVER_HOST, "value of RMM_DRIVER_HOST");
 int rmm__cuda_memcpy_async(
     void *dst, const void *src, size_t bytes, rmm_stream_t stream)
 {
-    return CALL(cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDefault, stream));
+    return RMM_DRIVER_WAITS(
+        CALL(cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDefault, stream)));
 }
 
 int rmm__cuda_memset_async(void *dst, int value, size_t bytes, rmm_stream_t stream)
@@ -38,27 +39,29 @@ static struct cudaMemLocation place_of(int device)
 
 int rmm__cuda_mem_prefer(void *ptr, size_t bytes, int device)
 {
-    return CALL(
-        cudaMemAdvise(ptr, bytes, cudaMemAdviseSetPreferredLocation, place_of(device)));
+    return RMM_DRIVER_WAITS(CALL(cudaMemAdvise(
+        ptr, bytes, cudaMemAdviseSetPreferredLocation, place_of(device))));
 }
 
 int rmm__cuda_mem_prefetch(
     const void *ptr, size_t bytes, int device, rmm_stream_t stream)
 {
-    return CALL(cudaMemPrefetchAsync(ptr, bytes, place_of(device), 0, stream));
+    return RMM_DRIVER_WAITS(
+        CALL(cudaMemPrefetchAsync(ptr, bytes, place_of(device), 0, stream)));
 }
 
 #else
 
 int rmm__cuda_mem_prefer(void *ptr, size_t bytes, int device)
 {
-    return CALL(cudaMemAdvise(ptr, bytes, cudaMemAdviseSetPreferredLocation, device));
+    return RMM_DRIVER_WAITS(
+        CALL(cudaMemAdvise(ptr, bytes, cudaMemAdviseSetPreferredLocation, device)));
 }
 
 int rmm__cuda_mem_prefetch(
     const void *ptr, size_t bytes, int device, rmm_stream_t stream)
 {
-    return CALL(cudaMemPrefetchAsync(ptr, bytes, device, stream));
+    return RMM_DRIVER_WAITS(CALL(cudaMemPrefetchAsync(ptr, bytes, device, stream)));
 }
 
 #endif
@@ -104,7 +107,7 @@ create_decompressible(struct cudaMemPoolProps *properties, cudaMemPool_t *pool)
         int error;
 
         properties->usage = cudaMemPoolCreateUsageHwDecompress;
-        error = CALL(cudaMemPoolCreate(pool, properties));
+        error = RMM_DRIVER_WAITS(CALL(cudaMemPoolCreate(pool, properties)));
         properties->usage = 0;
         return error;
     }
@@ -129,7 +132,7 @@ int rmm__cuda_mempool_create(uint32_t handle_types, rmm_driver_mempool_t *pool)
     }
     error = create_decompressible(&properties, &fresh);
     if (error != RMM_DRIVER_OK) {
-        error = CALL(cudaMemPoolCreate(&fresh, &properties));
+        error = RMM_DRIVER_WAITS(CALL(cudaMemPoolCreate(&fresh, &properties)));
     }
     if (error == RMM_DRIVER_OK) {
         *pool = (rmm_driver_mempool_t)(void *)fresh;
@@ -139,7 +142,7 @@ int rmm__cuda_mempool_create(uint32_t handle_types, rmm_driver_mempool_t *pool)
 
 int rmm__cuda_mempool_destroy(rmm_driver_mempool_t pool)
 {
-    return CALL(cudaMemPoolDestroy(native_pool(pool)));
+    return RMM_DRIVER_WAITS(CALL(cudaMemPoolDestroy(native_pool(pool))));
 }
 
 #if CUDART_VERSION >= 13000
@@ -194,8 +197,8 @@ int rmm__cuda_mempool_set_threshold(rmm_driver_mempool_t pool, uint64_t bytes)
 {
     cuuint64_t value = bytes;
 
-    return CALL(cudaMemPoolSetAttribute(
-        native_pool(pool), cudaMemPoolAttrReleaseThreshold, &value));
+    return RMM_DRIVER_WAITS(CALL(cudaMemPoolSetAttribute(
+        native_pool(pool), cudaMemPoolAttrReleaseThreshold, &value)));
 }
 
 int rmm__cuda_mempool_figures(
@@ -216,7 +219,7 @@ int rmm__cuda_mempool_figures(
 
 int rmm__cuda_mempool_trim(rmm_driver_mempool_t pool, size_t keep_bytes)
 {
-    return CALL(cudaMemPoolTrimTo(native_pool(pool), keep_bytes));
+    return RMM_DRIVER_WAITS(CALL(cudaMemPoolTrimTo(native_pool(pool), keep_bytes)));
 }
 
 int rmm__cuda_mempool_access(rmm_driver_mempool_t pool, uint32_t devices)

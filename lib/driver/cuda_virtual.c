@@ -86,7 +86,7 @@ static int ready(int *device)
     error = CALL(cudaGetDevice(device));
     if (error == RMM_DRIVER_OK &&
         (entry.context_get_current(&context) != CUDA_SUCCESS || context == NULL)) {
-        error = CALL(cudaSetDevice(*device));
+        error = RMM_DRIVER_WAITS(CALL(cudaSetDevice(*device)));
     }
     return error;
 }
@@ -126,8 +126,8 @@ int rmm__cuda_virtual_granularity(size_t *bytes)
 
     if (error == RMM_DRIVER_OK) {
         properties = properties_of(device);
-        error = (int)entry.granularity(
-            &answer, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
+        error = RMM_DRIVER_WAITS(
+            entry.granularity(&answer, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
     }
     if (error == RMM_DRIVER_OK) {
         *bytes = answer;
@@ -142,7 +142,7 @@ int rmm__cuda_address_reserve(void **ptr, size_t bytes)
     int error = ready(&device);
 
     if (error == RMM_DRIVER_OK) {
-        error = (int)entry.reserve(&fresh, bytes, 0, 0, 0);
+        error = RMM_DRIVER_WAITS(entry.reserve(&fresh, bytes, 0, 0, 0));
     }
     if (error == RMM_DRIVER_OK) {
         *ptr = (void *)(uintptr_t)fresh;
@@ -155,8 +155,9 @@ int rmm__cuda_address_free(void *ptr, size_t bytes)
     int device;
     int error = ready(&device);
 
-    return error != RMM_DRIVER_OK ? error
-                                  : (int)entry.address_free(address_of(ptr), bytes);
+    return error != RMM_DRIVER_OK
+               ? error
+               : RMM_DRIVER_WAITS(entry.address_free(address_of(ptr), bytes));
 }
 
 int rmm__cuda_physical_create(size_t bytes, rmm_driver_physical_t *physical)
@@ -168,7 +169,7 @@ int rmm__cuda_physical_create(size_t bytes, rmm_driver_physical_t *physical)
 
     if (error == RMM_DRIVER_OK) {
         properties = properties_of(device);
-        error = (int)entry.create(&fresh, bytes, &properties, 0);
+        error = RMM_DRIVER_WAITS(entry.create(&fresh, bytes, &properties, 0));
     }
     if (error == RMM_DRIVER_OK) {
         *physical = fresh;
@@ -181,7 +182,7 @@ int rmm__cuda_physical_release(rmm_driver_physical_t physical)
     int device;
     int error = ready(&device);
 
-    return error != RMM_DRIVER_OK ? error : (int)entry.release(physical);
+    return error != RMM_DRIVER_OK ? error : RMM_DRIVER_WAITS(entry.release(physical));
 }
 
 int rmm__cuda_address_map(void *ptr, size_t bytes, rmm_driver_physical_t physical)
@@ -218,5 +219,6 @@ int rmm__cuda_address_access(void *ptr, size_t bytes, uint32_t devices)
     }
     return error != RMM_DRIVER_OK
                ? error
-               : (int)entry.set_access(address_of(ptr), bytes, access, count);
+               : RMM_DRIVER_WAITS(
+                     entry.set_access(address_of(ptr), bytes, access, count));
 }

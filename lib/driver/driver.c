@@ -25,6 +25,7 @@
 #include "core/error.h"
 #include "core/fork.h"
 #include "core/mutex.h"
+#include "core/uncancelled.h"
 
 static rmm_mutex_t chooser = RMM_MUTEX_INITIALIZER;
 static _Atomic(const rmm_driver_t *) chosen;
@@ -85,6 +86,7 @@ static void remember_refusal(rmm_status_t status)
 /* True in *opened_out for the one call that opened the table. */
 RMM_COLD static const rmm_driver_t *choose(rmm_status_t *status_out, bool *opened_out)
 {
+    RMM_UNCANCELLED;
     const rmm_driver_t *driver;
 
     *opened_out = false;
@@ -316,17 +318,34 @@ rmm_status_t rmm__driver_here(const rmm_driver_t **driver_out, int *device_out)
 
 /* --- calls for the library itself ------------------------------------------------------- */
 
-static _Thread_local uint32_t own_depth;
+static _Thread_local uint32_t wait_depth, own_depth;
+static _Thread_local int state_before_wait;
+
+void rmm__driver_wait_enter(void)
+{
+    if (wait_depth++ == 0) {
+        state_before_wait = rmm__cancel_off();
+    }
+}
+
+int rmm__driver_wait_leave(int error)
+{
+    if (--wait_depth == 0) {
+        rmm__cancel_restore(&state_before_wait);
+    }
+    return error;
+}
 
 void rmm__driver_own_enter(void)
 {
     own_depth++;
+    rmm__driver_wait_enter();
 }
 
 int rmm__driver_own_leave(int error)
 {
     own_depth--;
-    return error;
+    return rmm__driver_wait_leave(error);
 }
 
 bool rmm__driver_in_own(void)

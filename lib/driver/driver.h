@@ -382,7 +382,16 @@ void rmm__driver_warn_shut_out(
 rmm_status_t rmm__driver_here(const rmm_driver_t **driver_out, int *device_out);
 
 /*
- * Around a driver call by which the library itself takes memory or gives it back: a tool that
+ * Around a driver call that may wait in the kernel, so that the thread is not cancelled in it
+ * (core/uncancelled.h). leave() returns its argument.
+ */
+void rmm__driver_wait_enter(void);
+int rmm__driver_wait_leave(int error);
+#define RMM_DRIVER_WAITS(call)                                                         \
+    (rmm__driver_wait_enter(), rmm__driver_wait_leave((int)(call)))
+
+/*
+ * The same around a driver call by which the library itself takes memory or gives it back: a tool that
  * watches the driver's calls from outside leaves it out, since a resource counts it. leave()
  * returns its argument.
  */

@@ -29,7 +29,7 @@ static int hip_memory_info(uint64_t *free_bytes, uint64_t *total_bytes)
 {
     size_t free_now;
     size_t total;
-    int error = CALL(rmm__hip.hipMemGetInfo(&free_now, &total));
+    int error = RMM_DRIVER_WAITS(CALL(rmm__hip.hipMemGetInfo(&free_now, &total)));
 
     if (error == RMM_DRIVER_OK) {
         *free_bytes = free_now;
@@ -50,21 +50,21 @@ static int fresh_memory(int error, void *fresh, void **ptr)
 static int hip_mem_alloc(void **ptr, size_t bytes)
 {
     void *fresh = NULL;
-    int error = CALL(rmm__hip.hipMalloc(&fresh, bytes));
+    int error = RMM_DRIVER_WAITS(CALL(rmm__hip.hipMalloc(&fresh, bytes)));
 
     return fresh_memory(error, fresh, ptr);
 }
 
 static int hip_mem_free(void *ptr)
 {
-    return CALL(rmm__hip.hipFree(ptr));
+    return RMM_DRIVER_WAITS(CALL(rmm__hip.hipFree(ptr)));
 }
 
 static int hip_managed_alloc(void **ptr, size_t bytes)
 {
     void *fresh = NULL;
-    int error =
-        CALL(rmm__hip.hipMallocManaged(&fresh, bytes, HIP_MANAGED_ATTACH_GLOBAL));
+    int error = RMM_DRIVER_WAITS(
+        CALL(rmm__hip.hipMallocManaged(&fresh, bytes, HIP_MANAGED_ATTACH_GLOBAL)));
 
     return fresh_memory(error, fresh, ptr);
 }
@@ -72,14 +72,15 @@ static int hip_managed_alloc(void **ptr, size_t bytes)
 static int hip_host_alloc(void **ptr, size_t bytes)
 {
     void *fresh = NULL;
-    int error = CALL(rmm__hip.hipHostMalloc(&fresh, bytes, HIP_HOST_PORTABLE));
+    int error = RMM_DRIVER_WAITS(
+        CALL(rmm__hip.hipHostMalloc(&fresh, bytes, HIP_HOST_PORTABLE)));
 
     return fresh_memory(error, fresh, ptr);
 }
 
 static int hip_host_free(void *ptr)
 {
-    return CALL(rmm__hip.hipHostFree(ptr));
+    return RMM_DRIVER_WAITS(CALL(rmm__hip.hipHostFree(ptr)));
 }
 
 /* ---- streams and events ---- */
@@ -87,7 +88,8 @@ static int hip_host_free(void *ptr)
 static int hip_stream_create(uint32_t flags, rmm_stream_t *stream)
 {
     hip_stream_t fresh = NULL;
-    int error = CALL(rmm__hip.hipStreamCreateWithFlags(&fresh, flags));
+    int error =
+        RMM_DRIVER_WAITS(CALL(rmm__hip.hipStreamCreateWithFlags(&fresh, flags)));
 
     if (error == RMM_DRIVER_OK) {
         *stream = (rmm_stream_t)(void *)fresh;
@@ -99,7 +101,7 @@ static int hip_stream_destroy(rmm_stream_t stream)
 {
     /* before another stream gets the handle */
     rmm__hip_stream_forget(rmm__hip_stream(stream));
-    return CALL(rmm__hip.hipStreamDestroy(rmm__hip_stream(stream)));
+    return RMM_DRIVER_WAITS(CALL(rmm__hip.hipStreamDestroy(rmm__hip_stream(stream))));
 }
 
 /* HIP refuses to tell those of the legacy default stream, which has none. */
@@ -122,7 +124,8 @@ static int hip_stream_flags(rmm_stream_t stream, uint32_t *flags)
 
 static int hip_stream_synchronize(rmm_stream_t stream)
 {
-    return CALL(rmm__hip.hipStreamSynchronize(rmm__hip_stream(stream)));
+    return RMM_DRIVER_WAITS(
+        CALL(rmm__hip.hipStreamSynchronize(rmm__hip_stream(stream))));
 }
 
 static int hip_stream_wait_event(rmm_stream_t stream, rmm_driver_event_t event)
@@ -134,8 +137,8 @@ static int hip_stream_wait_event(rmm_stream_t stream, rmm_driver_event_t event)
 static int hip_event_create(rmm_driver_event_t *event)
 {
     hip_event_t fresh = NULL;
-    int error =
-        CALL(rmm__hip.hipEventCreateWithFlags(&fresh, HIP_EVENT_DISABLE_TIMING));
+    int error = RMM_DRIVER_WAITS(
+        CALL(rmm__hip.hipEventCreateWithFlags(&fresh, HIP_EVENT_DISABLE_TIMING)));
 
     if (error == RMM_DRIVER_OK) {
         *event = (rmm_driver_event_t)(void *)fresh;
@@ -145,7 +148,7 @@ static int hip_event_create(rmm_driver_event_t *event)
 
 static int hip_event_destroy(rmm_driver_event_t event)
 {
-    return CALL(rmm__hip.hipEventDestroy(rmm__hip_event(event)));
+    return RMM_DRIVER_WAITS(CALL(rmm__hip.hipEventDestroy(rmm__hip_event(event))));
 }
 
 static int hip_event_record(rmm_driver_event_t event, rmm_stream_t stream)
@@ -173,7 +176,7 @@ static int hip_event_query(rmm_driver_event_t event)
 
 static int hip_event_synchronize(rmm_driver_event_t event)
 {
-    return CALL(rmm__hip.hipEventSynchronize(rmm__hip_event(event)));
+    return RMM_DRIVER_WAITS(CALL(rmm__hip.hipEventSynchronize(rmm__hip_event(event))));
 }
 
 static const char *hip_error_name(int error)

@@ -30,7 +30,7 @@ int rmm__hip_device_get(int *device)
 
 int rmm__hip_device_set(int device)
 {
-    return CALL(rmm__hip.hipSetDevice(device));
+    return RMM_DRIVER_WAITS(CALL(rmm__hip.hipSetDevice(device)));
 }
 
 static bool is_hexadecimal(const char *text, size_t length)
@@ -70,7 +70,8 @@ int rmm__hip_device_info(int device, rmm_device_info_t *info)
     hip_uuid_t uuid = {.bytes = ""};
     char name[256] = "";
     size_t bytes;
-    int error = CALL(rmm__hip.hipDeviceGetName(name, (int)sizeof(name), device));
+    int error = RMM_DRIVER_WAITS(
+        CALL(rmm__hip.hipDeviceGetName(name, (int)sizeof(name), device)));
 
     if (error == RMM_DRIVER_OK) {
         error = CALL(rmm__hip.hipDeviceGetPCIBusId(
@@ -161,7 +162,7 @@ int rmm__hip_device_active(int device, int *active)
 
 int rmm__hip_device_synchronize(void)
 {
-    return CALL(rmm__hip.hipDeviceSynchronize());
+    return RMM_DRIVER_WAITS(CALL(rmm__hip.hipDeviceSynchronize()));
 }
 
 /* As with CUDA, a device is a peer of itself. */

@@ -81,7 +81,8 @@ static inline int rmm__hip_cleared(hip_error_t error)
 
 /* The same for a function of a group, which may be missing. */
 #define CALL_IF(group, call)                                                           \
-    (rmm__hip.has[HIP_GROUP_##group] ? CALL(call) : RMM_DRIVER_NOT_SUPPORTED)
+    (rmm__hip.has[HIP_GROUP_##group] ? RMM_DRIVER_WAITS(CALL(call))                    \
+                                     : RMM_DRIVER_NOT_SUPPORTED)
 
 /* HIP before 6.2 has no handle for the legacy default stream but NULL. */
 static inline hip_stream_t rmm__hip_stream(rmm_stream_t stream)

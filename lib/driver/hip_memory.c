@@ -10,8 +10,8 @@
 
 int rmm__hip_memcpy_async(void *dst, const void *src, size_t bytes, rmm_stream_t stream)
 {
-    return CALL(rmm__hip.hipMemcpyAsync(
-        dst, src, bytes, HIP_COPY_DEFAULT, rmm__hip_stream(stream)));
+    return RMM_DRIVER_WAITS(CALL(rmm__hip.hipMemcpyAsync(
+        dst, src, bytes, HIP_COPY_DEFAULT, rmm__hip_stream(stream))));
 }
 
 int rmm__hip_memset_async(void *dst, int value, size_t bytes, rmm_stream_t stream)
@@ -22,15 +22,15 @@ int rmm__hip_memset_async(void *dst, int value, size_t bytes, rmm_stream_t strea
 /* The host is device -1 for HIP, as it is in the table. */
 int rmm__hip_mem_prefer(void *ptr, size_t bytes, int device)
 {
-    return CALL(
-        rmm__hip.hipMemAdvise(ptr, bytes, HIP_ADVICE_PREFERRED_LOCATION, device));
+    return RMM_DRIVER_WAITS(
+        CALL(rmm__hip.hipMemAdvise(ptr, bytes, HIP_ADVICE_PREFERRED_LOCATION, device)));
 }
 
 int rmm__hip_mem_prefetch(
     const void *ptr, size_t bytes, int device, rmm_stream_t stream)
 {
-    return CALL(
-        rmm__hip.hipMemPrefetchAsync(ptr, bytes, device, rmm__hip_stream(stream)));
+    return RMM_DRIVER_WAITS(CALL(
+        rmm__hip.hipMemPrefetchAsync(ptr, bytes, device, rmm__hip_stream(stream))));
 }
 
 /* ---- pools ---- */

@@ -43,7 +43,7 @@ void rmm__engine_update_barrier(engine_t *engine)
 
 rmm_status_t rmm__engine_trim(engine_t *engine, uint64_t keep_bytes)
 {
-    bool has_turn = rmm__turn_enter(&engine->turn);
+    RMM_AT_END(rmm__turn_leave) rmm_turn_stay_t stay = rmm__turn_enter(&engine->turn);
     rmm_status_t status;
 
     rmm__engine_part(engine);
@@ -53,7 +53,6 @@ rmm_status_t rmm__engine_trim(engine_t *engine, uint64_t keep_bytes)
     }
     rmm__engine_rejoin(engine);
     rmm__engine_update_barrier(engine);
-    rmm__turn_leave(&engine->turn, has_turn);
     return status;
 }
 

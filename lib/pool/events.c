@@ -260,9 +260,10 @@ bool rmm__engine_reclaim(engine_t *engine, uint32_t most)
 
 void rmm__engine_reclaim_for_new(engine_t *engine)
 {
+    RMM_AT_END(rmm__turn_leave) rmm_turn_stay_t stay = rmm__turn_try(&engine->turn);
     uint32_t count;
 
-    if (!rmm__turn_try(&engine->turn)) {
+    if (stay.turn == NULL) {
         return;
     }
     rmm__mutex_lock(&engine->lock);
@@ -270,7 +271,6 @@ void rmm__engine_reclaim_for_new(engine_t *engine)
     rmm__mutex_unlock(&engine->lock);
     count = ASKED_FOR_NEW + count / ASKED_SHARE;
     (void)rmm__engine_reclaim(engine, count < ASKED_MOST ? count : ASKED_MOST);
-    rmm__turn_leave(&engine->turn, true);
 }
 
 /*
@@ -281,11 +281,12 @@ void rmm__engine_reclaim_for_new(engine_t *engine)
  */
 void rmm__engine_reclaim_patiently(engine_t *engine, const engine_alloc_t *alloc)
 {
+    RMM_AT_END(rmm__turn_leave) rmm_turn_stay_t stay = rmm__turn_try(&engine->turn);
     asking_t asking;
     uint32_t queries = 0;
     uint32_t asked;
 
-    if (!rmm__turn_try(&engine->turn)) {
+    if (stay.turn == NULL) {
         return;
     }
     asking.any = false;
@@ -294,5 +295,4 @@ void rmm__engine_reclaim_patiently(engine_t *engine, const engine_alloc_t *alloc
         queries += 1 + asking.there;
     } while (asked != 0 && queries < PATIENCE &&
              alloc->block.units * RMM_BLOCKS_UNIT >= asking.held_bytes / HUGE_SHARE);
-    rmm__turn_leave(&engine->turn, true);
 }

@@ -252,14 +252,14 @@ rmm__engine_alloc_slow(engine_t *engine, const engine_alloc_t *alloc, void **ptr
     bool is_worth_it = !is_futile(engine, alloc);
 
     for (int i = 0; i < ATTEMPTS && is_worth_it; i++) {
-        bool has_turn = rmm__turn_enter(&engine->turn);
+        RMM_AT_END(rmm__turn_leave)
+        rmm_turn_stay_t stay = rmm__turn_enter(&engine->turn);
         bool is_with_others;
         uint64_t number;
 
         is_with_others = begin_climb(engine, &number);
         status = attempt(engine, alloc, ptr_out);
         is_with_others |= end_climb(engine, alloc, number);
-        rmm__turn_leave(&engine->turn, has_turn);
         is_worth_it = status == RMM_ERR_OUT_OF_MEMORY && is_with_others;
     }
     return status;

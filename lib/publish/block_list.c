@@ -18,6 +18,7 @@
 #include "core/clock.h"
 #include "core/descriptor.h"
 #include "core/host_memory.h"
+#include "core/uncancelled.h"
 #include "publish/publisher.h"
 #include "segment/segment_reader.h"
 #include "segment/temporary_file.h"
@@ -203,6 +204,7 @@ static int make_file(
 int rmm__block_list_publish(
     const rmm_block_list_t *list, uint32_t number, const char **step_out)
 {
+    RMM_UNCANCELLED;
     char directory[RMM_RUNTIME_DIR_BYTES], name[RMM_RUNTIME_DIR_BYTES];
     int dirfd, error;
 

@@ -28,6 +28,7 @@
 #include "core/error.h"
 #include "core/fork.h"
 #include "core/host_memory.h"
+#include "core/uncancelled.h"
 #include "log/log.h"
 #include "publish/log_ring.h"
 #include "publish/process_identity.h"
@@ -490,6 +491,7 @@ static void note_driver_locked(const char *driver)
 
 void rmm__publish_open(const char *driver)
 {
+    RMM_UNCANCELLED;
     char warning[WARNING_BYTES] = "";
 
     rmm__mutex_lock(&rmm__publisher.lock);
@@ -515,6 +517,7 @@ void rmm__publish_open(const char *driver)
  */
 __attribute__((destructor(1001))) static void leave_small(void)
 {
+    RMM_UNCANCELLED;
     int dirfd;
 
     if (!rmm__mutex_trylock(&rmm__publisher.lock)) {
@@ -619,6 +622,7 @@ static rmm_status_t side_memory_locked(
 
 rmm_status_t rmm__publish_side_file(const char *suffix, size_t bytes, void **memory_out)
 {
+    RMM_UNCANCELLED;
     char warning[WARNING_BYTES] = "";
     bool is_told;
     rmm_status_t status;

@@ -231,7 +231,8 @@ rescue(arena_resource_t *self, const engine_alloc_t *alloc, void **ptr_out)
 {
     static const rung_fn ladder[] = {
         take_home, reclaim, wait_for_others, defragment, defragment_behind_others};
-    bool has_turn = rmm__turn_enter(&self->pool.engine->turn);
+    RMM_AT_END(rmm__turn_leave)
+    rmm_turn_stay_t stay = rmm__turn_enter(&self->pool.engine->turn);
     rmm_status_t status = RMM_ERR_OUT_OF_MEMORY;
 
     for (size_t i = 0;
@@ -248,7 +249,6 @@ rescue(arena_resource_t *self, const engine_alloc_t *alloc, void **ptr_out)
             note_futile(self, alloc, changes);
         }
     }
-    rmm__turn_leave(&self->pool.engine->turn, has_turn);
     return status;
 }
 

@@ -7,12 +7,17 @@
 #include "resources/arena_impl.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/descriptor.h"
 #include "core/local_time.h"
+#include "core/output.h"
+#include "core/uncancelled.h"
 #include "log/log.h"
 #include "pool/figures.h"
 
@@ -125,30 +130,40 @@ static void print_dump(FILE *file, const arena_resource_t *self, const report_t 
 }
 
 /* 0, or the errno that says why not. A pipe without a reader is an error, no wait. */
-static int write_dump(const arena_resource_t *self, const report_t *report)
+static int write_text(const char *path, const char *text, size_t length)
 {
     int fd = rmm__descriptor_above_standard(open(
-        self->dump_path,
-        O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0644));
-    FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
-    int error = errno;
-    bool failed;
+        path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0644));
+    int error;
+
+    if (fd < 0) {
+        return errno;
+    }
+    error = rmm__output_put(fd, text, length, NULL) == length ? 0 : errno;
+    return close(fd) != 0 && error == 0 ? errno : error;
+}
+
+static int write_dump(const arena_resource_t *self, const report_t *report)
+{
+    char *text = NULL;
+    size_t length = 0;
+    FILE *file = open_memstream(&text, &length);
+    int error = ENOMEM;
 
     if (file == NULL) {
-        if (fd >= 0) {
-            close(fd);
-        }
         return error;
     }
     print_dump(file, self, report);
-    errno = EIO; /* should fclose() not say */
-    failed = ferror(file) != 0;
-    failed |= fclose(file) != 0;
-    return failed ? errno : 0;
+    if (fclose(file) == 0) {
+        error = write_text(self->dump_path, text, length);
+    }
+    free(text);
+    return error;
 }
 
 static void dump(arena_resource_t *self, const report_t *report)
 {
+    RMM_UNCANCELLED;
     int error;
 
     rmm__mutex_lock(&self->dump_lock);

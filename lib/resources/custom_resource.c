@@ -20,6 +20,7 @@
 #include "base/callback.h"
 #include "core/assert.h"
 #include "core/options.h"
+#include "core/uncancelled.h"
 #include "driver/driver.h"
 #include "resources/tracked.h"
 
@@ -42,35 +43,56 @@ static custom_t *from_base(rmm_resource_t *mr)
 
 /* --- calls of the program's functions ------------------------------------------------- */
 
+/* While a function runs. It ends with its scope, also by an exception of the function. */
+typedef struct visit {
+    rmm_driver_scope_t scope;
+    rmm_status_t status;
+    bool is_in_scope;
+    int cancel_state;
+} visit_t;
+
 /* Where it fails, the function may be called all the same: the process exits. */
-static bool enter(const custom_t *self, rmm_driver_scope_t *scope, rmm_status_t *status)
+static visit_t enter(const custom_t *self)
 {
+    visit_t visit = {.status = RMM_OK, .cancel_state = rmm__cancel_off()};
+
     rmm__callback_enter();
-    *status =
-        self->driver != NULL
-            ? rmm__driver_scope_enter(scope, self->driver, self->tracked.base.device)
-            : RMM_OK;
-    return *status == RMM_OK && self->driver != NULL;
+    if (self->driver != NULL) {
+        visit.status = rmm__driver_scope_enter(
+            &visit.scope, self->driver, self->tracked.base.device);
+        visit.is_in_scope = visit.status == RMM_OK;
+    }
+    return visit;
 }
 
-static void leave(rmm_driver_scope_t *scope, bool is_in_scope)
+static void leave(visit_t *visit)
 {
-    if (is_in_scope) {
-        rmm__driver_scope_leave(scope);
+    if (visit->is_in_scope) {
+        rmm__driver_scope_leave(&visit->scope);
     }
     rmm__callback_leave();
+    rmm__cancel_restore(&visit->cancel_state);
 }
 
-static rmm_status_t
-call_alloc(const custom_t *self, const rmm_request_t *request, void **ptr_out)
+/* False, with the status: the function cannot be called. */
+static bool call_alloc(
+    const custom_t *self, const rmm_request_t *request, void **ptr_out,
+    rmm_status_t *status)
 {
     const rmm_custom_resource_ops_t *ops = &self->ops;
+    RMM_AT_END(leave) visit_t visit = enter(self);
 
-    return request->sync && ops->alloc_sync != NULL
-               ? ops->alloc_sync(request->bytes, request->align, self->payload, ptr_out)
-               : ops->alloc(
-                     request->bytes, request->align, request->stream, self->payload,
-                     ptr_out);
+    *status = visit.status;
+    if (visit.status != RMM_OK) {
+        return false;
+    }
+    *status =
+        request->sync && ops->alloc_sync != NULL
+            ? ops->alloc_sync(request->bytes, request->align, self->payload, ptr_out)
+            : ops->alloc(
+                  request->bytes, request->align, request->stream, self->payload,
+                  ptr_out);
+    return true;
 }
 
 static void
@@ -78,9 +100,7 @@ call_dealloc(rmm_tracked_t *tracked, void *ptr, const rmm_request_t *request)
 {
     const custom_t *self = from_tracked(tracked);
     const rmm_custom_resource_ops_t *ops = &self->ops;
-    rmm_driver_scope_t scope;
-    rmm_status_t status;
-    bool is_in_scope = enter(self, &scope, &status);
+    RMM_AT_END(leave) visit_t visit = enter(self);
 
     if (request->sync && ops->dealloc_sync != NULL) {
         ops->dealloc_sync(ptr, request->bytes, request->align, self->payload);
@@ -88,7 +108,6 @@ call_dealloc(rmm_tracked_t *tracked, void *ptr, const rmm_request_t *request)
         ops->dealloc(
             ptr, request->bytes, request->align, request->stream, self->payload);
     }
-    leave(&scope, is_in_scope);
 }
 
 /* What the function set as the last error, if it did, is the reason. */
@@ -110,18 +129,13 @@ static rmm_status_t
 ask(const custom_t *self, const rmm_request_t *request, void **ptr_out)
 {
     char before[RMM_ERROR_BYTES];
-    rmm_driver_scope_t scope;
     rmm_status_t status;
     void *ptr = NULL;
-    bool is_in_scope = enter(self, &scope, &status);
 
-    if (status != RMM_OK) {
-        leave(&scope, false);
+    snprintf(before, sizeof(before), "%s", rmm_last_error_message());
+    if (!call_alloc(self, request, &ptr, &status)) {
         return status;
     }
-    snprintf(before, sizeof(before), "%s", rmm_last_error_message());
-    status = call_alloc(self, request, &ptr);
-    leave(&scope, is_in_scope);
     if (status != RMM_OK) {
         return refused(self, status, request->bytes, before);
     }
@@ -230,14 +244,11 @@ static bool custom_is_equal(const rmm_resource_t *a, const rmm_resource_t *b)
 static void custom_destroy(rmm_tracked_t *tracked)
 {
     custom_t *self = from_tracked(tracked);
-    rmm_driver_scope_t scope;
-    rmm_status_t status;
 
     if (self->ops.destroy != NULL) {
-        bool is_in_scope = enter(self, &scope, &status);
+        RMM_AT_END(leave) visit_t visit = enter(self);
 
         self->ops.destroy(self->payload);
-        leave(&scope, is_in_scope);
     }
 }
 

@@ -23,6 +23,7 @@
 #include "core/host_memory.h"
 #include "core/mutex.h"
 #include "core/pointer_map.h"
+#include "core/uncancelled.h"
 #include "driver/driver.h"
 #include "publish/trace.h"
 
@@ -127,6 +128,7 @@ static rmm_status_t make_resource(int device, rmm_resource_t **out)
 /* False: another thread has been opening for a second. */
 static bool begin_opening(void)
 {
+    RMM_UNCANCELLED;
     const struct timespec pause = {.tv_nsec = OPENING_PAUSE_NS};
 
     for (int i = 0; i < OPENING_PAUSES; i++) {

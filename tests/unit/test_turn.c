@@ -20,6 +20,24 @@ enum { THREADS = 6, TURNS = 3000 };
 
 static rmm_turn_t turns[2];
 
+/* As if no stay remembered how it began. */
+static bool enter(rmm_turn_t *turn)
+{
+    return rmm__turn_enter(turn).has_turn;
+}
+
+static bool try_to_enter(rmm_turn_t *turn)
+{
+    return rmm__turn_try(turn).turn != NULL;
+}
+
+static void leave(rmm_turn_t *turn, bool has_turn)
+{
+    const rmm_turn_stay_t stay = {turn, has_turn, PTHREAD_CANCEL_ENABLE};
+
+    rmm__turn_leave(&stay);
+}
+
 static int open_turns(void **state)
 {
     rmm__turn_init(&turns[0]);
@@ -46,19 +64,19 @@ static uint64_t now_ns(void)
 
 TEST_CASE_WITH(a_nested_turn_that_is_free_is_taken, open_turns, close_turns)
 {
-    assert_true(rmm__turn_enter(&turns[0]));
-    assert_true(rmm__turn_enter(&turns[1]));
-    rmm__turn_leave(&turns[1], true);
-    rmm__turn_leave(&turns[0], true);
+    assert_true(enter(&turns[0]));
+    assert_true(enter(&turns[1]));
+    leave(&turns[1], true);
+    leave(&turns[0], true);
 }
 
 TEST_CASE_WITH(is_seen_to_be_free, open_turns, close_turns)
 {
     assert_true(rmm__turn_is_free(&turns[0]));
-    assert_true(rmm__turn_try(&turns[0]));
+    assert_true(try_to_enter(&turns[0]));
     assert_false(rmm__turn_is_free(&turns[0]));
     assert_true(rmm__turn_is_free(&turns[1]));
-    rmm__turn_leave(&turns[0], true);
+    leave(&turns[0], true);
     assert_true(rmm__turn_is_free(&turns[0]));
 }
 
@@ -66,12 +84,12 @@ TEST_CASE_WITH(a_thread_never_waits_for_its_own_turn, open_turns, close_turns)
 {
     uint64_t began = now_ns();
 
-    assert_true(rmm__turn_enter(&turns[0]));
+    assert_true(enter(&turns[0]));
     for (int i = 0; i < 1000; i++) { /* minutes, if each waited */
-        assert_false(rmm__turn_enter(&turns[0]));
-        rmm__turn_leave(&turns[0], false);
+        assert_false(enter(&turns[0]));
+        leave(&turns[0], false);
     }
-    rmm__turn_leave(&turns[0], true);
+    leave(&turns[0], true);
     assert_true(now_ns() - began < 1000 * (uint64_t)RMM_TURN_WAIT_NS / 2);
 }
 
@@ -81,8 +99,8 @@ static void *take_first(void *argument)
 {
     bool *has_turn = argument;
 
-    *has_turn = rmm__turn_enter(&turns[0]);
-    rmm__turn_leave(&turns[0], *has_turn);
+    *has_turn = enter(&turns[0]);
+    leave(&turns[0], *has_turn);
     return NULL;
 }
 
@@ -93,13 +111,13 @@ TEST_CASE_WITH(
     bool has_turn = true;
     pthread_t thread;
 
-    assert_true(rmm__turn_enter(&turns[0]));
+    assert_true(enter(&turns[0]));
     assert_int_equal(pthread_create(&thread, NULL, take_first, &has_turn), 0);
     assert_int_equal(
         pthread_join(thread, NULL), 0); /* this thread waits for that one */
     assert_false(has_turn);
     assert_true(now_ns() - began >= (uint64_t)RMM_TURN_WAIT_NS);
-    rmm__turn_leave(&turns[0], true);
+    leave(&turns[0], true);
     assert_int_equal(pthread_create(&thread, NULL, take_first, &has_turn), 0);
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_true(has_turn);
@@ -109,13 +127,13 @@ TEST_CASE_WITH(
  * turns again and again. Returns how long that took. */
 static uint64_t ask_again_inside(void)
 {
-    bool has_first = rmm__turn_enter(&turns[0]);
+    bool has_first = enter(&turns[0]);
     uint64_t began = now_ns();
 
     for (int i = 0; i < 1000; i++) { /* minutes, if each waited */
-        rmm__turn_leave(&turns[1], rmm__turn_enter(&turns[1]));
+        leave(&turns[1], enter(&turns[1]));
     }
-    rmm__turn_leave(&turns[0], has_first);
+    leave(&turns[0], has_first);
     return has_first ? UINT64_MAX : now_ns() - began;
 }
 
@@ -125,7 +143,7 @@ static void *go_on_inside(void *argument)
 
     spent_ns[0] = ask_again_inside();
     spent_ns[1] = now_ns();
-    rmm__turn_leave(&turns[1], rmm__turn_enter(&turns[1]));
+    leave(&turns[1], enter(&turns[1]));
     spent_ns[1] = now_ns() - spent_ns[1]; /* outside again, it waits */
     return NULL;
 }
@@ -136,14 +154,14 @@ TEST_CASE_WITH(
     uint64_t spent_ns[2];
     pthread_t thread;
 
-    assert_true(rmm__turn_enter(&turns[0]));
-    assert_true(rmm__turn_enter(&turns[1]));
+    assert_true(enter(&turns[0]));
+    assert_true(enter(&turns[1]));
     assert_int_equal(pthread_create(&thread, NULL, go_on_inside, spent_ns), 0);
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_true(spent_ns[0] < 1000 * (uint64_t)RMM_TURN_WAIT_NS / 2);
     assert_true(spent_ns[1] >= (uint64_t)RMM_TURN_WAIT_NS);
-    rmm__turn_leave(&turns[1], true);
-    rmm__turn_leave(&turns[0], true);
+    leave(&turns[1], true);
+    leave(&turns[0], true);
 }
 
 /* Each has one turn and wants the other's. */
@@ -152,12 +170,12 @@ static void *take_crosswise(void *argument)
     uintptr_t first = (uintptr_t)argument;
 
     for (int i = 0; i < TURNS; i++) {
-        bool has_first = rmm__turn_enter(&turns[first]);
-        bool has_second = rmm__turn_enter(&turns[1 - first]);
+        bool has_first = enter(&turns[first]);
+        bool has_second = enter(&turns[1 - first]);
 
         (void)sched_yield();
-        rmm__turn_leave(&turns[1 - first], has_second);
-        rmm__turn_leave(&turns[first], has_first);
+        leave(&turns[1 - first], has_second);
+        leave(&turns[first], has_first);
     }
     return NULL;
 }
@@ -182,14 +200,14 @@ static atomic_int had;
 static void *take_in_turn(void *argument)
 {
     for (int i = 0; i < TURNS; i++) {
-        bool has_turn = rmm__turn_enter(&turns[0]);
+        bool has_turn = enter(&turns[0]);
 
         if (has_turn) {
             atomic_fetch_add(&overlaps, atomic_fetch_add(&inside, 1) != 0);
             atomic_fetch_add(&had, 1);
             atomic_fetch_sub(&inside, 1);
         }
-        rmm__turn_leave(&turns[0], has_turn);
+        leave(&turns[0], has_turn);
     }
     return NULL;
 }
@@ -231,11 +249,11 @@ static void *take_and_hold(void *argument)
 {
     holder_t *holder = argument;
 
-    holder->has_turn = rmm__turn_enter(&turns[0]);
+    holder->has_turn = enter(&turns[0]);
     if (holder->has_turn) {
         holder->held_ns = hold_for_a_while();
     }
-    rmm__turn_leave(&turns[0], holder->has_turn);
+    leave(&turns[0], holder->has_turn);
     return NULL;
 }
 
@@ -255,7 +273,7 @@ static bool wait_behind_two(holder_t holders[PATIENT])
     uint64_t began = now_ns();
     uint64_t most;
 
-    assert_true(rmm__turn_enter(&turns[0]));
+    assert_true(enter(&turns[0]));
     for (int i = 0; i < PATIENT; i++) {
         holders[i] = (holder_t){.has_turn = false};
         assert_int_equal(
@@ -265,7 +283,7 @@ static bool wait_behind_two(holder_t holders[PATIENT])
         (void)sched_yield();
     }
     (void)hold_for_a_while();
-    rmm__turn_leave(&turns[0], true);
+    leave(&turns[0], true);
     most = now_ns() - began;
     for (int i = 0; i < PATIENT; i++) {
         assert_int_equal(pthread_join(holders[i].thread, NULL), 0);
@@ -297,9 +315,9 @@ static void *come_once(void *argument)
     bool has_turn;
 
     atomic_store(&comes, true);
-    has_turn = rmm__turn_enter(&turns[0]);
+    has_turn = enter(&turns[0]);
     atomic_store(&has_come, has_turn);
-    rmm__turn_leave(&turns[0], has_turn);
+    leave(&turns[0], has_turn);
     return NULL;
 }
 
@@ -310,17 +328,17 @@ TEST_CASE_WITH(
     uint64_t turns_had = 0;
     pthread_t thread;
 
-    assert_true(rmm__turn_enter(&turns[0]));
+    assert_true(enter(&turns[0]));
     assert_int_equal(pthread_create(&thread, NULL, come_once, NULL), 0);
     while (!atomic_load(&comes)) {
         (void)sched_yield();
     }
     while (!atomic_load(&has_come) && turns_had < 100000000) {
-        rmm__turn_leave(&turns[0], true);
+        leave(&turns[0], true);
         turns_had++;
-        assert_true(rmm__turn_enter(&turns[0]));
+        assert_true(enter(&turns[0]));
     }
-    rmm__turn_leave(&turns[0], true);
+    leave(&turns[0], true);
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_true(atomic_load(&has_come));
 }
@@ -341,7 +359,7 @@ static int stop_while_another_waits(void)
     bool has_turn = false;
     pthread_t thread;
 
-    if (!rmm__turn_enter(&turns[0]) ||
+    if (!enter(&turns[0]) ||
         pthread_create(&thread, NULL, take_first, &has_turn) != 0) {
         return 2;
     }
@@ -349,7 +367,7 @@ static int stop_while_another_waits(void)
         (void)sched_yield();
     }
     (void)raise(SIGSTOP);
-    rmm__turn_leave(&turns[0], true);
+    leave(&turns[0], true);
     (void)pthread_join(thread, NULL);
     return has_turn ? 0 : 1;
 }

@@ -15,7 +15,6 @@
 #include "driver/sim/internal.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
@@ -23,6 +22,8 @@
 
 #include "core/assert.h"
 #include "core/descriptor.h"
+#include "core/output.h"
+#include "core/uncancelled.h"
 
 #define SMALL_ALIGN UINT64_C(512) /* as cudaMalloc */
 #define LARGE_ALIGN (UINT64_C(2) << 20)
@@ -60,8 +61,7 @@ static bool range_reserve(sim_range_t *range, int device)
     uintptr_t lost;
 
     if (memory == MAP_FAILED) {
-        fprintf(
-            stderr,
+        rmm__output_print(
             "rmm-sim: no address space for the %llu bytes of device %d: %s; "
             "set RMM_SIM_MEMORY lower\n",
             (unsigned long long)bytes, device, strerror(errno));
@@ -132,6 +132,7 @@ static bool pattern_fill(sim_pattern_t *pattern, uint64_t offset, uint64_t bytes
  * or no file descriptor left, only small pieces are worth memory of their own. */
 static void poison_piece(char *at, size_t bytes, sim_pattern_t *pattern)
 {
+    RMM_UNCANCELLED;
     static bool warned;
     uint64_t offset = (uintptr_t)at % PATTERN_BYTES;
 
@@ -145,8 +146,7 @@ static void poison_piece(char *at, size_t bytes, sim_pattern_t *pattern)
         memset(at, pattern->value, bytes);
     } else if (!warned) {
         warned = true;
-        fprintf(
-            stderr,
+        rmm__output_print(
             "rmm-sim: large blocks are not poisoned from here on: %s; raise "
             "vm.max_map_count or use less memory\n",
             strerror(errno));

@@ -10,9 +10,11 @@
 #include "driver/sim/internal.h"
 
 #include <dlfcn.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "core/output.h"
+#include "core/uncancelled.h"
 
 _Atomic(rmm_diag_event_fn) rmm__sim_observer;
 static _Atomic(void *) observer_context;
@@ -83,6 +85,7 @@ typedef int (*injection_fn)(void);
 
 void rmm__driver_sim_inject(void)
 {
+    RMM_UNCANCELLED;
     static atomic_flag done = ATOMIC_FLAG_INIT;
     const char *path = secure_getenv("CUDA_INJECTION64_PATH");
     injection_fn initialize;
@@ -94,16 +97,15 @@ void rmm__driver_sim_inject(void)
     }
     library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL) {
-        fprintf(
-            stderr,
+        rmm__output_print(
             "rmm-sim: no diagnosis: CUDA_INJECTION64_PATH cannot be loaded: %s\n",
             dlerror());
         return;
     }
     symbol = dlsym(library, "InitializeInjection");
     if (symbol == NULL) {
-        fprintf(
-            stderr, "rmm-sim: no diagnosis: %s has no InitializeInjection()\n", path);
+        rmm__output_print(
+            "rmm-sim: no diagnosis: %s has no InitializeInjection()\n", path);
         return;
     }
     memcpy(&initialize, &symbol, sizeof(initialize));

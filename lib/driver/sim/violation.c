@@ -17,6 +17,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/output.h"
+
 /* EX_SOFTWARE of sysexits.h; documented in rmm/sim.h */
 #define EXIT_STATUS 70
 
@@ -49,10 +51,10 @@ void rmm__sim_violation_locked(const char *format, ...)
     atomic_fetch_add_explicit(&count, 1, memory_order_relaxed);
     if (strcmp(text, last_text) != 0) {
         memcpy(last_text, text, sizeof(text));
-        fprintf(stderr, "rmm-sim: %s\n", text);
+        rmm__output_print("rmm-sim: %s\n", text);
     }
     if (on_violation == SIM_VIOLATION_ABORT) {
-        fprintf(stderr, "rmm-sim: aborting, as RMM_SIM_VIOLATION=abort says\n");
+        rmm__output_print("rmm-sim: aborting, as RMM_SIM_VIOLATION=abort says\n");
         abort();
     }
 }
@@ -74,9 +76,8 @@ __attribute__((destructor)) static void tell_at_exit(void)
     if (found == 0) {
         return;
     }
-    fprintf(
-        stderr, "rmm-sim: %" PRIu64 " violation%s found%s\n", found,
-        found == 1 ? "" : "s",
+    rmm__output_print(
+        "rmm-sim: %" PRIu64 " violation%s found%s\n", found, found == 1 ? "" : "s",
         on_violation == SIM_VIOLATION_EXIT
             ? "; exit status 70, as RMM_SIM_VIOLATION=exit says"
             : "");
