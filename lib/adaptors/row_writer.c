@@ -316,6 +316,7 @@ rmm_status_t rmm__row_writer_init(
     rmm_row_writer_t *self, rmm_resource_t *owner, const rmm_logging_options_t *options,
     const char *header)
 {
+    RMM_UNCANCELLED;
     rmm_status_t status;
 
     self->clock.local_time = rmm__local_time;
