@@ -5,14 +5,16 @@
  * Creates resources from a text, for a configuration file, an option of a program or the
  * variable RMM_RESOURCE:
  *
- *   [adaptor[:size]+...]type[:size[:size]][:option]
+ *   [adaptor[:size or time]+...]type[:size[:size]][:option]
  *
  * for example "pool", "pool:50%", "pool:1GiB:8GiB" or "fixed_size:2MiB". The first adaptor
  * is the outermost. A size is in bytes, or has one of the units KiB, MiB, GiB, TiB (of 1024) or
  * kB, MB, GB, TB (of 1000), or is a share of the memory that is free on the device at the time
- * of the call, 1% to 100%. "pool_virtual:no_peer_access" and "async:1GiB:no_peer_access" keep
- * their memory to their own device (docs/several-gpus.md). docs/defaults.md lists the types and
- * adaptors, the sizes and the options that each takes.
+ * of the call, 1% to 100%. A time, which "logging" takes
+ * (rmm_logging_options_t.flush_interval_ms), is a number with ms: "logging:500ms+pool";
+ * "logging:auto_flush+pool" writes each row at once. "pool_virtual:no_peer_access" and
+ * "async:1GiB:no_peer_access" keep their memory to their own device (docs/several-gpus.md).
+ * docs/defaults.md lists the types and adaptors, the sizes and the options that each takes.
  *
  * Lifetime, threads: as rmm/resource.h.
  */

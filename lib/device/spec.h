@@ -32,7 +32,8 @@ enum {
 
 typedef struct rmm_spec_size {
     uint64_t value;
-    bool is_percent; /* of the device's free memory; else bytes */
+    bool is_percent; /* of the device's free memory */
+    bool is_ms;      /* a time; if neither: bytes */
 } rmm_spec_size_t;
 
 /* Words that may stand among the sizes, one bit each. */
@@ -61,7 +62,8 @@ rmm__spec_show(const char *text, size_t length, char shown[RMM_SPEC_SHOWN_BYTES]
 
 /*
  * What a word stands for. create() gets what the part stands on (NULL for a type) and as
- * many sizes as were given, the others 0; behind them, at RMM_SPEC_OPTIONS, the options.
+ * many sizes as were given, the others 0; a time is one more than it says. Behind them, at
+ * RMM_SPEC_OPTIONS, are the options.
  */
 typedef struct rmm_spec_kind {
     const char *name;
@@ -70,6 +72,7 @@ typedef struct rmm_spec_kind {
         rmm_resource_t **out);
     bool is_adaptor;
     bool no_percent; /* its sizes are bytes */
+    bool in_ms;      /* or times */
     uint32_t least_sizes;
     uint32_t most_sizes;
     const char *size_names; /* "initial and maximum"; NULL: takes none */

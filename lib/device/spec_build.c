@@ -42,7 +42,7 @@ static void resolve_sizes(
 {
     sizes[RMM_SPEC_OPTIONS] = part->options;
     for (uint32_t i = 0; i < RMM_SPEC_SIZES; i++) {
-        sizes[i] = part->sizes[i].value;
+        sizes[i] = part->sizes[i].value + part->sizes[i].is_ms;
         if (part->sizes[i].is_percent) {
             sizes[i] = free_bytes / 100 * sizes[i] / PERCENT_UNIT * PERCENT_UNIT;
         }

@@ -41,6 +41,13 @@ static bool check_place(
     return true;
 }
 
+static bool wrong_unit(
+    const rmm_spec_kind_t *kind, const char *wanted, char reason[RMM_SPEC_REASON_BYTES])
+{
+    snprintf(reason, RMM_SPEC_REASON_BYTES, "'%s' takes %s", kind->name, wanted);
+    return false;
+}
+
 /* "'limiting' takes 1 size: the limit" */
 static bool wrong_count(const rmm_spec_kind_t *kind, char reason[RMM_SPEC_REASON_BYTES])
 {
@@ -66,12 +73,13 @@ static bool check_sizes(
         return wrong_count(kind, reason);
     }
     for (uint32_t i = 0; i < part->size_count; i++) {
+        if (part->sizes[i].is_ms != kind->in_ms) {
+            return wrong_unit(
+                kind, kind->in_ms ? "a time, such as 500ms" : "no time", reason);
+        }
         if (part->sizes[i].is_percent && kind->no_percent) {
-            snprintf(
-                reason, RMM_SPEC_REASON_BYTES,
-                "'%s' takes a number of bytes, not a percentage of the free memory",
-                kind->name);
-            return false;
+            return wrong_unit(
+                kind, "a number of bytes, not a percentage of the free memory", reason);
         }
     }
     return true;

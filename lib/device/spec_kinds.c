@@ -161,18 +161,34 @@ CREATOR(limiting)
     return rmm_limiting_adaptor_create(upstream, &options, out);
 }
 
+CREATOR(logging)
+{
+    rmm_logging_options_t options = RMM_LOGGING_OPTIONS_INIT;
+
+    if (sizes[0] != 0) {
+        options.flush_interval_ms = (uint32_t)(sizes[0] - 1);
+        options.auto_flush = options.flush_interval_ms == 0;
+    }
+    return rmm_logging_adaptor_create(upstream, &options, out);
+}
+
 /* --- the table ------------------------------------------------------------------------ */
 
 static const rmm_spec_kind_t kinds[] = {
-#define PLAIN(word) {#word, create_##word, false, false, 0, 0, NULL},
-#define TYPE(word, most, what) {#word, create_##word, false, false, 0, most, what},
+#define KIND(word, ...) {.name = #word, .create = create_##word, __VA_ARGS__},
+#define SIZES(least, most, what)                                                       \
+    .least_sizes = (least), .most_sizes = (most), .size_names = (what)
+#define PLAIN(word) KIND(word, .is_adaptor = false)
+#define TYPE(word, most, what) KIND(word, SIZES(0, most, what))
 #define TYPE_IN_BYTES(word, most, what)                                                \
-    {#word, create_##word, false, true, 0, most, what},
-#define PLAIN_ADAPTOR(word) {#word, create_##word, true, false, 0, 0, NULL},
+    KIND(word, SIZES(0, most, what), .no_percent = true)
+#define PLAIN_ADAPTOR(word) KIND(word, .is_adaptor = true)
 #define ADAPTOR(word, least, most, what)                                               \
-    {#word, create_##word, true, false, least, most, what},
+    KIND(word, SIZES(least, most, what), .is_adaptor = true)
 #define ADAPTOR_IN_BYTES(word, least, most, what)                                      \
-    {#word, create_##word, true, true, least, most, what},
+    KIND(word, SIZES(least, most, what), .is_adaptor = true, .no_percent = true)
+#define ADAPTOR_IN_MS(word, least, most, what)                                         \
+    KIND(word, SIZES(least, most, what), .is_adaptor = true, .in_ms = true)
 #include "device/spec_kinds.def"
 };
 

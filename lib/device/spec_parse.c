@@ -4,7 +4,7 @@
  *
  *   spec = part *("+" part)        part = name *2(":" size) *(":" option), in any order
  *   name = a letter, then letters, digits and "_"; "-" is the same as "_"
- *   size = a number of bytes (core/numbers.h), or digits and %
+ *   size = a number of bytes (core/numbers.h), or digits and % or ms; or "auto_flush": 0ms
  *   option = "no_peer_access"
  *
  * No blanks, no signs, no fractions: what is nearly right is refused rather than guessed.
@@ -15,6 +15,8 @@
 #include <string.h>
 
 #include "core/numbers.h"
+
+#define AT_ONCE "auto_flush"
 
 static const char *const letters =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
@@ -52,12 +54,27 @@ static bool parse_percent(const char *text, size_t length, uint64_t *out)
            *out <= 100;
 }
 
+static bool parse_ms(const char *text, size_t length, uint64_t *out)
+{
+    if (length == sizeof(AT_ONCE) - 1 && memcmp(text, AT_ONCE, length) == 0) {
+        *out = 0;
+        return true;
+    }
+    return length > 2 && memcmp(text + length - 2, "ms", 2) == 0 &&
+           rmm__number_parse(text, length - 2, out) == RMM_NUMBER_OK &&
+           *out < UINT32_MAX;
+}
+
 static bool
 parse_size(const char *text, size_t length, rmm_spec_size_t *size, char *reason)
 {
     char shown[RMM_SPEC_SHOWN_BYTES];
     bool is_percent = length > 0 && text[length - 1] == '%';
 
+    size->is_ms = parse_ms(text, length, &size->value);
+    if (size->is_ms) {
+        return true;
+    }
     if (is_percent
             ? parse_percent(text, length - 1, &size->value)
             : rmm__number_parse_bytes(text, length, &size->value) == RMM_NUMBER_OK) {

@@ -78,6 +78,30 @@ TEST_CASE(reads_sizes_in_every_unit)
     expect_size("100%", 100, true);
 }
 
+static void expect_time(const char *text, uint64_t ms)
+{
+    rmm_spec_t spec = parsed(text);
+    char reason[RMM_SPEC_REASON_BYTES] = "";
+
+    assert_true(rmm__spec_check(&spec, reason));
+    assert_true(spec.parts[0].sizes[0].is_ms);
+    assert_int_equal(spec.parts[0].sizes[0].value, ms);
+}
+
+TEST_CASE(reads_times_where_there_is_one)
+{
+    expect_time("logging:500ms+pool", 500);
+    expect_time("logging:0ms+pool", 0);
+    expect_time("logging:auto_flush+pool", 0);
+    expect_time("logging:4294967294ms+pool", 4294967294);
+    expect_malformed("logging:4294967295ms+pool", "is not a size");
+    expect_malformed("logging:ms+pool", "is not a size");
+    expect_malformed("logging:-1ms+pool", "is not a size");
+    expect_malformed("logging:1000+pool", "'logging' takes a time, such as 500ms");
+    expect_malformed("pool:500ms", "'pool' takes no time");
+    expect_malformed("limiting:auto_flush+pool", "'limiting' takes no time");
+}
+
 TEST_CASE(reads_parts_in_the_order_written)
 {
     rmm_spec_t spec = parsed("limiting:4GiB+statistics+pool:50%:90%");

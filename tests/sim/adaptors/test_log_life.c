@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include <rmm/resource_spec.h>
+
 #include "harness/in_child.h"
 
 static uint64_t count_text(const char *path, const char *text)
@@ -159,6 +161,29 @@ TEST_CASE(without_an_interval_rows_wait_for_the_buffer)
     assert_int_equal(rows_of(path_of("forever")), 0);
     end_adaptor(mr);
     assert_log("forever", 4);
+}
+
+TEST_CASE(a_spec_says_when_rows_are_written)
+{
+    rmm_resource_t *mr;
+
+    setenv("RMM_LOG_FILE", path_of("spec"), 1);
+    assert_ok(rmm_resource_create_from_spec("logging:auto_flush+pool", &mr));
+    pair(mr);
+    assert_log("spec", 2);
+    end_adaptor(mr);
+    assert_ok(rmm_resource_create_from_spec("logging:0ms+pool", &mr));
+    pair(mr);
+    assert_log("spec", 4);
+    end_adaptor(mr);
+    assert_ok(rmm_resource_create_from_spec("logging:20ms+pool", &mr));
+    pair(mr);
+    usleep(25000);
+    pair(mr);
+    assert_true(rows_of(path_of("spec")) >= 7);
+    end_adaptor(mr);
+    assert_log("spec", 8);
+    unsetenv("RMM_LOG_FILE");
 }
 
 /* --- rotation ------------------------------------------------------------------------ */

@@ -261,6 +261,8 @@ static const word_t words[] = {
     {"aligned:4KiB+cuda", "aligned", "cuda"},
     {"limiting:1GiB+pool", "limiting", "pool"},
     {"logging+cuda", "logging", "cuda"},
+    {"logging:auto_flush+cuda", "logging", "cuda"},
+    {"logging:500ms+cuda", "logging", "cuda"},
     {"prefetch+managed", "prefetch", "managed"},
     {"statistics+async", "statistics", "async"},
     {"thread_safe+cuda", "thread_safe", "cuda"},
