@@ -27,7 +27,8 @@
  * the function does not invalidate another thread's capture.
  *
  * Threads: as rmm/resource.h. The functions run on the thread that calls the resource, on
- * several threads at once, without a lock of this resource.
+ * several threads at once, without a lock of this resource. They end by return
+ * (rmm/resource.h, functions of the program).
  */
 #ifndef RMM_CALLBACK_RESOURCE_H
 #define RMM_CALLBACK_RESOURCE_H

@@ -33,7 +33,7 @@
  * relaxed, so a cudaMalloc in the function does not invalidate another thread's capture.
  *
  * Threads: as rmm/resource.h. The functions run on the thread that calls the resource, on
- * several threads at once.
+ * several threads at once. They end by return (rmm/resource.h, functions of the program).
  */
 #ifndef RMM_CUSTOM_RESOURCE_H
 #define RMM_CUSTOM_RESOURCE_H

@@ -8,7 +8,8 @@
  * The callback runs on the thread that allocates, without a lock of this library, and on
  * several threads at once. It may use any resource, this one included; an allocation that
  * fails in it calls it again. The adaptor tries again as long as the callback returns true:
- * if it never returns false, the allocation may never end.
+ * if it never returns false, the allocation may never end. It ends by return (rmm/resource.h,
+ * functions of the program).
  *
  * Lifetime, threads: as rmm/resource.h; it retains its upstream. Blocks that are live
  * at its last release stay allocated from upstream.

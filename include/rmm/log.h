@@ -21,7 +21,9 @@
  * (JOURNAL_STREAM names it), the line has the priority instead of the time:
  *   <3>[thread][error] message
  * A line is written at once with one write(2): there is nothing to flush, and lines of
- * threads and processes that share a file do not mix. In every message of the library '?'
+ * threads and processes that share a file do not mix. A file that was renamed or removed, as by
+ * logrotate, is noticed: the next line goes to a new file of that name. A relative path stays
+ * where it was when the file was opened. In every message of the library '?'
  * stands for each byte of a control character and of what is not UTF-8: names of files and
  * values of variables neither forge a line nor reach a terminal as a command.
  *
@@ -30,7 +32,12 @@
  * Other failures of allocations are logged at level info. At most ten failures of each kind are
  * logged in a second.
  *
- * Logging never makes an allocation fail: if the sink cannot be written, messages are lost.
+ * Logging never makes an allocation fail, and neither ends nor stops the program: there is no
+ * SIGPIPE and no SIGXFSZ, a pipe without a reader is not opened, and a reader of a pipe or a
+ * terminal that stops is waited for once, for a tenth of a second. What the sink does not take is
+ * dropped and counted; the next line that it takes says how many were, and stderr is told once
+ * that a file takes none. The ring has all messages. A descriptor that the program has closed, as
+ * a daemon does, is noticed: the file is opened again.
  *
  * Threads: any function, any thread.
  */
@@ -83,7 +90,8 @@ RMM_API void rmm_log_to_stderr(void);
  *
  * @return RMM_OK, or
  *         RMM_ERR_INVALID_ARGUMENT    path is NULL or empty
- *         RMM_ERR_IO                  it cannot be opened; nothing changed
+ *         RMM_ERR_IO                  it cannot be opened, or is a FIFO that nobody reads;
+ *                                     nothing changed
  *         RMM_ERR_OUT_OF_HOST_MEMORY
  */
 RMM_API RMM_NODISCARD rmm_status_t rmm_log_to_file(const char *path);
@@ -91,7 +99,8 @@ RMM_API RMM_NODISCARD rmm_status_t rmm_log_to_file(const char *path);
 /**
  * Receives one message, without a newline; `message` is valid during the call. Runs on the
  * thread that logs, on several threads at once, with no lock of the library held. Messages
- * that the library logs during this call go to the ring only.
+ * that the library logs during this call go to the ring only. It ends by return (rmm/resource.h,
+ * functions of the program).
  */
 typedef void (*rmm_log_fn)(rmm_log_level_t level, const char *message, void *arg);
 

@@ -67,7 +67,8 @@ extern "C" {
  * Receives whole rows, @p length bytes with their newlines; not NUL-terminated, valid
  * during the call. Called in the order of the rows, by one thread at a time, on a thread
  * that allocates, frees or flushes, with no lock of the library held. An allocation that
- * the function makes through the same adaptor is logged only if the buffer has room.
+ * the function makes through the same adaptor is logged only if the buffer has room. It ends by
+ * return (rmm/resource.h, functions of the program).
  */
 typedef void (*rmm_logging_sink_fn)(const char *rows, size_t length, void *arg);
 

@@ -13,6 +13,16 @@
  *
  * Threads: any function here, any thread, same resource.
  *
+ * Cancellation: no function of the library is a cancellation point, so that a thread which is
+ * cancelled leaves no lock behind. pthread_cancel() takes effect behind the call.
+ *
+ * Functions of the program, which the library calls (of rmm/custom_resource.h and
+ * rmm/callback_resource.h, a failure callback, a log function, a sink of rows), end by return:
+ * they do not call pthread_exit() or longjmp(), and an exception of C++ does not leave them.
+ * rmm.hpp sees to that, and hands the exception to the caller. If one does leave such a function,
+ * no lock stays held, but the block of that call, and what counts it, may be lost. The thread
+ * cannot be cancelled while such a function runs.
+ *
  * Devices: a resource belongs to the device that was current at its creation and
  * makes its driver calls there, whatever device is current later. NULL and
  * RMM_STREAM_LEGACY name the legacy default stream of that device; streams of other

@@ -60,17 +60,17 @@ static void unreserve(limiting_t *self, uint64_t bytes)
     }
 }
 
-/* Bytes that a call of upstream is made for. An exception of a program's own function, which
- * leaves that call, gives them back. */
+/* Bytes that are not in use at the end of a scope, also where an exception of a program's own
+ * function leaves upstream. */
 typedef struct reservation {
-    limiting_t *self; /* NULL: the call has returned */
+    limiting_t *self; /* NULL: they stay in use */
     uint64_t bytes;
 } reservation_t;
 
-static void end_unwound(const reservation_t *unwound)
+static void end_reservation(const reservation_t *reservation)
 {
-    if (unwound->self != NULL) {
-        unreserve(unwound->self, unwound->bytes);
+    if (reservation->self != NULL) {
+        unreserve(reservation->self, reservation->bytes);
     }
 }
 
@@ -98,19 +98,18 @@ limiting_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
 {
     limiting_t *self = from_base(mr);
     uint64_t bytes = rounded(self, request->bytes);
-    RMM_AT_END(end_unwound) reservation_t unwound = {NULL, bytes};
+    RMM_AT_END(end_reservation) reservation_t reserved = {NULL, bytes};
     rmm_status_t status;
 
     if (!reserve(self, bytes)) {
         return over_limit(self, request->bytes, bytes);
     }
-    unwound.self = self;
+    reserved.self = self;
     status = rmm__resource_alloc(mr->upstream, request, ptr_out);
-    unwound.self = NULL;
     if (status != RMM_OK) {
-        unreserve(self, bytes);
         return rmm__adaptor_failed(&self->adaptor, status);
     }
+    reserved.self = NULL;
     rmm__adaptor_count_alloc(&self->adaptor, request->bytes);
     return RMM_OK;
 }
@@ -119,9 +118,11 @@ static void
 limiting_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *request)
 {
     limiting_t *self = from_base(mr);
+    RMM_AT_END(end_reservation)
+    reservation_t freed = {self, rounded(self, request->bytes)};
 
-    if (rmm__adaptor_free(&self->adaptor, ptr, request)) {
-        unreserve(self, rounded(self, request->bytes));
+    if (!rmm__adaptor_free(&self->adaptor, ptr, request)) {
+        freed.self = NULL;
     }
 }
 

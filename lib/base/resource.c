@@ -29,6 +29,7 @@
 #include "core/host_memory.h"
 #include "core/mutex.h"
 #include "core/nvtx.h"
+#include "core/uncancelled.h"
 #include "driver/driver.h"
 #include "log/limit.h"
 #include "log/log.h"
@@ -690,10 +691,21 @@ static void report_outstanding(const rmm_resource_t *mr)
     }
 }
 
+/* The functions of the program that free what it gave run in here. */
+RMM_COLD static void end(rmm_resource_t *mr)
+{
+    RMM_UNCANCELLED;
+    const rmm_resource_ops_t *ops =
+        atomic_load_explicit(&mr->ops, memory_order_relaxed);
+
+    if (ops != &rmm__forked_ops) {
+        report_outstanding(mr);
+    }
+    ops->destroy(mr);
+}
+
 void rmm_resource_release(rmm_resource_t *mr)
 {
-    const rmm_resource_ops_t *ops;
-
     if (mr == NULL) {
         return;
     }
@@ -702,11 +714,7 @@ void rmm_resource_release(rmm_resource_t *mr)
     if (atomic_fetch_sub_explicit(&mr->references, 1, memory_order_acq_rel) != 1) {
         return;
     }
-    ops = atomic_load_explicit(&mr->ops, memory_order_relaxed);
-    if (ops != &rmm__forked_ops) {
-        report_outstanding(mr);
-    }
-    ops->destroy(mr);
+    end(mr);
 }
 
 bool rmm_resource_is_equal(const rmm_resource_t *a, const rmm_resource_t *b)

@@ -23,6 +23,7 @@
 #include "core/assert.h"
 #include "core/fork.h"
 #include "core/mutex.h"
+#include "core/uncancelled.h"
 #include "device/atomic_resource.h"
 #include "device/spec.h"
 #include "driver/driver.h"
@@ -115,12 +116,33 @@ make_initial(const rmm_driver_t *driver, int device, rmm_resource_t **out)
 
 static _Thread_local bool is_making; /* this thread, above us */
 
+/* Also where an exception of a log's callback ends the scope. */
+static void end_making(rmm_mutex_t *const *held)
+{
+    is_making = false;
+    rmm__mutex_unlock(*held);
+}
+
+/* Under the lock `maker`. */
+static rmm_status_t
+make_if_missing(const rmm_driver_t *driver, int device, rmm_resource_t **borrowed_out)
+{
+    rmm_status_t status = RMM_OK;
+
+    rmm__mutex_lock(&maker);
+    RMM_AT_END(end_making) rmm_mutex_t *held = &maker;
+    if (initial[device] == NULL) {
+        is_making = true;
+        status = make_initial(driver, device, &initial[device]);
+    }
+    *borrowed_out = initial[device];
+    return status;
+}
+
 /* Sees to it that the initial resource is there; borrowed from the table. */
 static rmm_status_t
 need_initial(const rmm_driver_t *driver, int device, rmm_resource_t **borrowed_out)
 {
-    rmm_status_t status = RMM_OK;
-
     if (is_making) {
         return rmm__error(
             RMM_ERR_UNSUPPORTED,
@@ -128,15 +150,7 @@ need_initial(const rmm_driver_t *driver, int device, rmm_resource_t **borrowed_o
             "creates it",
             device);
     }
-    rmm__mutex_lock(&maker);
-    if (initial[device] == NULL) {
-        is_making = true;
-        status = make_initial(driver, device, &initial[device]);
-        is_making = false;
-    }
-    *borrowed_out = initial[device];
-    rmm__mutex_unlock(&maker);
-    return status;
+    return make_if_missing(driver, device, borrowed_out);
 }
 
 /* The default of a device whose place was found empty. */

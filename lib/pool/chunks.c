@@ -13,6 +13,7 @@
 #include <inttypes.h>
 
 #include "core/host_memory.h"
+#include "core/uncancelled.h"
 #include "pool/figures.h"
 
 #define GROWTH_LEAST ((uint64_t)2 * 1024 * 1024) /* cudaMalloc's own granularity */
@@ -160,12 +161,34 @@ static uint64_t preferred_growth_locked(const engine_t *engine, uint64_t need)
     return preferred < ENGINE_RUN_BYTES ? preferred : need;
 }
 
+static void unpromise(engine_t *engine, const growth_t *growth)
+{
+    rmm__mutex_lock(&engine->lock);
+    engine->promised_bytes -= growth->promised;
+    rmm__mutex_unlock(&engine->lock);
+}
+
+/* A request to upstream. An exception of the program's own function, which leaves it, takes the
+ * promise back. */
+typedef struct asking {
+    engine_t *engine; /* NULL: it has returned */
+    const growth_t *growth;
+} asking_t;
+
+static void end_unwound(const asking_t *unwound)
+{
+    if (unwound->engine != NULL) {
+        unpromise(unwound->engine, unwound->growth);
+    }
+}
+
 /* A chunk of the preferred size, or of the largest smaller one that upstream has. */
 static rmm_status_t obtain(engine_t *engine, growth_t *growth, void **ptr_out)
 {
     const uint64_t sizes[] = {
         growth->promised, rmm__round_up(growth->safe, GROWTH_LEAST), growth->safe,
         growth->least};
+    RMM_AT_END(end_unwound) asking_t unwound = {engine, growth};
     rmm_status_t status = RMM_ERR_OUT_OF_MEMORY;
 
     growth->bytes = UINT64_MAX;
@@ -175,6 +198,7 @@ static rmm_status_t obtain(engine_t *engine, growth_t *growth, void **ptr_out)
             status = engine->upstream->obtain(engine->owner, growth->bytes, ptr_out);
         }
     }
+    unwound.engine = NULL;
     return status;
 }
 
@@ -234,9 +258,7 @@ static rmm_status_t chunks_grow(engine_t *engine, const rmm_blocks_request_t *re
             growth.bytes, ptr);
     }
     if (status != RMM_OK) {
-        rmm__mutex_lock(&engine->lock);
-        engine->promised_bytes -= growth.promised;
-        rmm__mutex_unlock(&engine->lock);
+        unpromise(engine, &growth);
         return status;
     }
     return chunk_add(engine, ptr, growth.bytes, growth.promised);

@@ -440,6 +440,20 @@ CASE(rows_go_to_streams_sinks_and_files)
         rmm::mr::logging_resource_adaptor(any_device_resource(to_file)));
 }
 
+CASE(a_per_cent_sign_in_the_name_of_a_log_is_what_rmm_takes_it_for)
+{
+    const std::string begin = "/tmp/rmm-compat-" + std::to_string(getpid());
+    const std::string path = begin + ".50% of 100%%, %d.csv%";
+    const std::string expected = begin + ".50% of 100%, 0.csv%";
+
+    {
+        rmm::mr::logging_resource_adaptor logged(
+            rmm::mr::cuda_memory_resource(), path, true);
+        logged.deallocate_sync(logged.allocate_sync(1000), 1000);
+    }
+    CHECK(unlink(expected.c_str()) == 0);
+}
+
 CASE(the_logger_has_the_librarys_level_and_messages)
 {
     std::ostringstream text;

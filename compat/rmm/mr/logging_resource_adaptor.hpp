@@ -4,11 +4,13 @@
  *
  * Logs each allocation and free as a row (rmm/logging_adaptor.h).
  *
- * A file is appended to, and %d and %p in its path stand for the device and the process.
+ * A file is appended to, and %d and %p in its path stand for the device and the process. Another
+ * per cent sign stands for itself, as in RMM.
  */
 #ifndef RMM_COMPAT_MR_LOGGING_RESOURCE_ADAPTOR_HPP
 #define RMM_COMPAT_MR_LOGGING_RESOURCE_ADAPTOR_HPP
 
+#include <cstddef>
 #include <cstdlib>
 #include <initializer_list>
 #include <ostream>
@@ -37,7 +39,8 @@ class logging_resource_adaptor : public detail::resource_over_upstream
         const std::string &filename = get_default_filename(), bool auto_flush = false)
         : resource_over_upstream(std::move(upstream), [&](const rmmc::resource &mr) {
               rmmc::logging_options options = with(auto_flush);
-              options.path = filename.c_str();
+              const std::string path = with_signs(filename);
+              options.path = path.c_str();
               return rmmc::logging_adaptor<>(mr, options);
           })
     {
@@ -84,6 +87,23 @@ class logging_resource_adaptor : public detail::resource_over_upstream
     }
 
   private:
+    /* A per cent sign that names nothing is two to the library. */
+    static std::string with_signs(const std::string &name)
+    {
+        std::string path;
+
+        for (std::size_t i = 0; i < name.size(); i++) {
+            const char next = i + 1 < name.size() ? name[i + 1] : '\0';
+
+            path += name[i];
+            if (name[i] == '%' && (next == 'd' || next == 'p' || next == '%')) {
+                path += name[++i];
+            } else if (name[i] == '%') {
+                path += '%';
+            }
+        }
+        return path;
+    }
     static rmmc::logging_options with(bool auto_flush)
     {
         rmmc::logging_options options;
