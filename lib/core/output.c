@@ -213,19 +213,48 @@ size_t rmm__output_put(int fd, const char *lines, size_t length, atomic_bool *st
     return done;
 }
 
-void rmm__output_print(const char *format, ...)
+static bool had_standard_error = true;
+
+__attribute__((constructor)) static void look_for_standard_error(void)
+{
+    had_standard_error = fcntl(STDERR_FILENO, F_GETFD) >= 0;
+}
+
+/* Where there was none, the number is that of a file of the program's, unless it is directed to
+ * where messages go: as by daemon(3), to /dev/null. */
+static bool is_standard_error(void)
+{
+    int flags = fcntl(STDERR_FILENO, F_GETFD);
+    struct stat file;
+
+    if (flags < 0 || (flags & FD_CLOEXEC) != 0) {
+        return false;
+    }
+    return had_standard_error ||
+           (fstat(STDERR_FILENO, &file) == 0 && S_ISCHR(file.st_mode));
+}
+
+size_t rmm__output_put_error(const char *lines, size_t length)
 {
     static atomic_bool stalled;
+
+    if (!is_standard_error()) {
+        errno = EBADF;
+        return 0;
+    }
+    return rmm__output_put(STDERR_FILENO, lines, length, &stalled);
+}
+
+void rmm__output_print(const char *format, ...)
+{
     char line[PRINT_BYTES];
     int saved_errno = errno;
     va_list arguments;
-    size_t length;
 
     va_start(arguments, format);
     vsnprintf(line, sizeof(line), format, arguments);
     va_end(arguments);
-    length = strlen(line);
-    (void)rmm__output_put(STDERR_FILENO, line, length, &stalled);
+    (void)rmm__output_put_error(line, strlen(line));
     errno = saved_errno;
 }
 
@@ -288,6 +317,14 @@ static int open_named(rmm_output_t *self, const char *path)
     return 0;
 }
 
+/* A socket is ENXIO, too. */
+static bool is_fifo(const char *path)
+{
+    struct stat file;
+
+    return stat(path, &file) == 0 && S_ISFIFO(file.st_mode);
+}
+
 int rmm__output_open(rmm_output_t *self, const char *path)
 {
     RMM_UNCANCELLED;
@@ -298,7 +335,7 @@ int rmm__output_open(rmm_output_t *self, const char *path)
     if (error == 0) {
         error = open_named(self, path);
     }
-    if (error != 0 && (error != ENXIO || self->path == NULL)) {
+    if (error != 0 && (error != ENXIO || !is_fifo(path))) {
         rmm__free(self->path);
         self->path = NULL;
     }

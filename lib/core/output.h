@@ -58,9 +58,15 @@ size_t rmm__output_write(rmm_output_t *self, const char *lines, size_t length);
 
 void rmm__output_close(rmm_output_t *self);
 
-/* The same for a descriptor of somebody else's, such as standard error. `stalled`: remembers that
+/* The same for a descriptor of somebody else's. `stalled`: remembers that
  * its reader does not read; NULL: it is waited for each time. */
 size_t rmm__output_put(int fd, const char *lines, size_t length, atomic_bool *stalled);
+
+/*
+ * The same to standard error. Its number may be another file's: if it was closed when the library
+ * was loaded, or is closed on exec, which no standard error is. Then EBADF.
+ */
+size_t rmm__output_put_error(const char *lines, size_t length);
 
 /* A message of the simulated GPU or about the library's settings, to standard error. */
 __attribute__((format(printf, 1, 2))) void rmm__output_print(const char *format, ...);

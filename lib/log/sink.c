@@ -55,7 +55,6 @@ static sink_t *callbacks; /* these under lock */
 static rmm_output_t file = RMM_OUTPUT_NONE;
 static bool file_has_failed;
 static rmm_journal_t journal; /* written before the first message */
-static atomic_bool stderr_stalled;
 static _Atomic(uint64_t) stderr_dropped, file_dropped;
 
 RMM_AT_LOAD static void join_forks(void)
@@ -127,7 +126,7 @@ static void write_to_stderr(const rmm_log_record_t *record)
     size_t length = print_dropped(lines, dropped, is_for_journal);
 
     length += print_to(lines + length, record, is_for_journal);
-    if (rmm__output_put(STDERR_FILENO, lines, length, &stderr_stalled) != length) {
+    if (rmm__output_put_error(lines, length) != length) {
         atomic_fetch_add_explicit(&stderr_dropped, dropped + 1, memory_order_relaxed);
     }
 }

@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -43,6 +44,8 @@ typedef struct sim_range {
 
 typedef struct sim_pattern {
     int fd;
+    dev_t device;
+    ino_t inode; /* a program that becomes a daemon closes all descriptors */
     bool ready;
     unsigned char value;
     uint64_t filled; /* a bit for each PATTERN_STEP of the file */
@@ -81,17 +84,30 @@ static bool pattern_open(sim_pattern_t *pattern)
 {
     int fd =
         rmm__descriptor_above_standard(memfd_create("rmm-sim-poison", MFD_CLOEXEC));
+    struct stat file;
 
     if (fd < 0) {
         return false;
     }
-    if (ftruncate(fd, (off_t)PATTERN_BYTES) != 0) {
+    if (ftruncate(fd, (off_t)PATTERN_BYTES) != 0 || fstat(fd, &file) != 0) {
         close(fd);
         return false;
     }
     pattern->fd = fd;
+    pattern->inode = file.st_ino;
+    pattern->device = file.st_dev;
+    pattern->filled = 0;
     pattern->ready = true;
     return true;
+}
+
+/* False: not yet, or the descriptor is closed, or a file of the program's now. */
+static bool pattern_is_open(const sim_pattern_t *pattern)
+{
+    struct stat file;
+
+    return pattern->ready && fstat(pattern->fd, &file) == 0 &&
+           file.st_ino == pattern->inode && file.st_dev == pattern->device;
 }
 
 /* Written, because a page that is mapped costs a fault: half the time. */
@@ -116,7 +132,7 @@ static bool pattern_fill_step(sim_pattern_t *pattern, uint64_t step)
 /* Filling all of it would cost every short process 10 ms. */
 static bool pattern_fill(sim_pattern_t *pattern, uint64_t offset, uint64_t bytes)
 {
-    if (!pattern->ready && !pattern_open(pattern)) {
+    if (!pattern_is_open(pattern) && !pattern_open(pattern)) {
         return false;
     }
     for (uint64_t step = offset / PATTERN_STEP; step * PATTERN_STEP < offset + bytes;

@@ -5,8 +5,11 @@
  */
 #include "sim/driver/sim_harness.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #define GIB (UINT64_C(1) << 30)
 #define MIB (UINT64_C(1) << 20)
@@ -298,4 +301,42 @@ TEST_CASE(names_errors)
     assert_string_equal(driver->error_name(900), "cudaErrorStreamCaptureUnsupported");
     assert_string_equal(driver->error_name(123456), "cudaErrorUnknown");
     assert_string_equal(driver->error_text(-1), "unknown error");
+}
+
+/* The file that a descriptor names; "": none. */
+static const char *name_of(int fd)
+{
+    static char name[256];
+    char link[64];
+    ssize_t length;
+
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    length = readlink(link, name, sizeof(name) - 1);
+    name[length > 0 ? length : 0] = '\0';
+    return name;
+}
+
+/* As a program does that becomes a daemon and closes all descriptors: its next files get the
+ * numbers of the simulator's. */
+TEST_CASE(never_poisons_a_file_of_the_program)
+{
+    void *ptr = alloc(4 * MIB);
+    FILE *other = tmpfile();
+    int taken = 0;
+
+    release(ptr); /* both files of poison are open now */
+    assert_non_null(other);
+    for (int fd = 3; fd < 64; fd++) {
+        if (strncmp(name_of(fd), "/memfd:rmm", 10) == 0) {
+            assert_int_equal(dup3(fileno(other), fd, O_CLOEXEC), fd);
+            taken++;
+        }
+    }
+    assert_true(taken > 0);
+    ptr = alloc(64 * MIB);
+    assert_filled(ptr, 64 * MIB, RMM_SIM_POISON_ALLOC);
+    release(ptr);
+    fseek(other, 0, SEEK_END);
+    assert_int_equal(ftell(other), 0);
+    fclose(other);
 }

@@ -131,6 +131,51 @@ TEST_CASE(no_stderr_and_a_full_disk_cost_messages_only)
     child_run(has_no_stderr, NULL);
 }
 
+/* A program without standard error, whose first file gets its number. */
+static void starts_without_stderr(child_t *self, void *argument)
+{
+    if (argument == NULL) {
+        close(STDERR_FILENO);
+        execl(
+            "/proc/self/exe", "test_log_sinks", "--without-stderr", path_of("data"),
+            (char *)NULL);
+    }
+    _exit(1);
+}
+
+static int run_without_stderr(const char *path)
+{
+    int data = open(path, O_WRONLY | O_CREAT, 0600);
+
+    if (data != STDERR_FILENO) {
+        return 2;
+    }
+    log_many();
+    return lseek(data, 0, SEEK_END) != 0;
+}
+
+TEST_CASE(never_writes_to_a_file_that_has_the_number_of_stderr)
+{
+    child_t child;
+
+    child_start(&child, starts_without_stderr, NULL);
+    assert_int_equal(child_wait(&child), 0);
+}
+
+static void has_stderr_of_another_kind(child_t *self, void *argument)
+{
+    int data = open(path_of("cloexec"), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+    CHECK(dup3(data, STDERR_FILENO, O_CLOEXEC) == STDERR_FILENO);
+    log_many();
+    CHECK(lseek(data, 0, SEEK_END) == 0);
+}
+
+TEST_CASE(what_is_closed_on_exec_is_no_stderr)
+{
+    child_run(has_stderr_of_another_kind, NULL);
+}
+
 /* As logrotate does by default, with `create`, and with `copytruncate`. */
 static void is_rotated(child_t *self, void *argument)
 {
@@ -221,7 +266,10 @@ TEST_CASE(a_message_is_no_cancellation_point)
     child_run(logs_while_cancelled, NULL);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (argc == 3 && strcmp(argv[1], "--without-stderr") == 0) {
+        return run_without_stderr(argv[2]);
+    }
     return harness_run_cases(log_setup, runtime_teardown);
 }
