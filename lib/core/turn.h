@@ -41,8 +41,8 @@ void rmm__turn_init(rmm_turn_t *turn);
 void rmm__turn_fini(rmm_turn_t *turn);
 
 /*
- * Before leave() the thread cannot be cancelled. leave() is called by the end of a scope, also where
- * an exception of the program's own function ends it:
+ * Before leave() the thread cannot be cancelled. leave() is called by the end of a scope, also
+ * where an exception of the program's own function ends it:
  *
  *     RMM_AT_END(rmm__turn_leave) rmm_turn_stay_t stay = rmm__turn_enter(turn);
  */

@@ -391,9 +391,8 @@ int rmm__driver_wait_leave(int error);
     (rmm__driver_wait_enter(), rmm__driver_wait_leave((int)(call)))
 
 /*
- * The same around a driver call by which the library itself takes memory or gives it back: a tool that
- * watches the driver's calls from outside leaves it out, since a resource counts it. leave()
- * returns its argument.
+ * The same around a driver call by which the library itself takes memory or gives it back: a
+ * tool that watches the driver's calls from outside leaves it out, since a resource counts it.
  */
 void rmm__driver_own_enter(void);
 int rmm__driver_own_leave(int error);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * No function of the library is a cancellation point, whichever resource it is called for: a thread
- * whose cancellation is pending, so that the first point of all would end it, makes, uses, trims and
- * ends each resource to the end of the case. And a thread that is cancelled while it waits, or inside
- * a function of the program's, leaves nothing behind: other threads go on.
+ * No function of the library is a cancellation point, whichever resource it is called for: a
+ * thread whose cancellation is pending, so that the first point of all would end it, makes, uses,
+ * trims and ends each resource to the end of the case. And a thread that is cancelled while it
+ * waits, or inside a function of the program's, leaves nothing behind: other threads go on.
  */
 #include "harness/harness.h"
 
