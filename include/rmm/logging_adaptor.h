@@ -35,9 +35,9 @@
  *
  * If the file cannot be written (a full disk, RLIMIT_FSIZE, a pipe that nobody reads, a
  * directory that was removed), the debug log gets one error. Rows are dropped and counted as long
- * as that lasts; allocations are not affected. There is no SIGPIPE and no SIGXFSZ. A reader of a pipe that
- * stops is waited for once, for a tenth of a second. A descriptor that the program has closed is
- * noticed: the file is opened again, and the program's next file is not written to.
+ * as that lasts; allocations are not affected. There is no SIGPIPE and no SIGXFSZ. A reader of a
+ * pipe that stops is waited for once, for a tenth of a second. A descriptor that the program has
+ * closed is noticed: the file is opened again, and the program's next file is not written to.
  *
  * Lifetime, threads: as rmm/resource.h; it retains its upstream. Blocks that are live
  * at its last release stay allocated from upstream.
