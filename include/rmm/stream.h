@@ -13,6 +13,11 @@
  * too early. A stream may be destroyed after a free on it: no resource keeps a handle for
  * later use, but for a free that rmm/thread_safe_adaptor.h delays.
  *
+ * Default streams: a device has a legacy default stream, and one for each thread. Their handles
+ * are the same on every device. Which device is meant, the function that takes the handle says;
+ * docs/concepts/stream-order.md lists it. Here it is the current device unless a parameter names
+ * another.
+ *
  * Threads: any function, any thread.
  *
  * Statuses: besides those that a function names, those that rmm/status.h lists for calls of
@@ -106,6 +111,39 @@ RMM_API rmm_status_t rmm_stream_destroy(rmm_stream_t stream);
  * @return RMM_OK, or RMM_ERR_CUDA, also for an error of earlier work on the device
  */
 RMM_API RMM_NODISCARD rmm_status_t rmm_stream_synchronize(rmm_stream_t stream);
+
+/**
+ * Order one stream behind another: what is queued on @p later from now on runs after all that is
+ * queued on @p earlier. The streams may be of two devices. An event does it, and the host does
+ * not wait, except where an event cannot: for a stream of another device than named here, and
+ * for a device whose stream rmm_stream_destroy() has ended.
+ *
+ * Makes no order, and returns RMM_OK, where one stream is being captured into a graph and the
+ * other is not, and where a capture forbids work on the legacy default stream: an event between
+ * them would end that capture as a failed one.
+ *
+ * @param earlier_device  of @p earlier, which it says only of a default stream; -1: no order
+ * @param earlier         a stream that exists, or one of rmm_stream_create() that has ended
+ * @param later_device    as earlier_device, of @p later
+ * @param later           the stream that waits
+ * @return RMM_OK, or RMM_ERR_CUDA: the streams are not ordered
+ */
+RMM_API RMM_NODISCARD rmm_status_t rmm_stream_order(
+    int earlier_device, rmm_stream_t earlier, int later_device, rmm_stream_t later);
+
+/**
+ * Order @p next behind @p former, as rmm_stream_order(), for an object that goes over from one
+ * to the other and whose former stream may have ended. It is ordered if the library knows that
+ * the stream exists: it is a default stream, or rmm_stream_create() made it. Nothing is done for
+ * one that CUDA made: the caller orders it, as a call with a destroyed stream is fatal.
+ *
+ * @param device  whose default streams are meant; -1: nothing is done
+ * @param former  the stream of the object until now
+ * @param next    the stream of the object from now on; it exists
+ * @return as rmm_stream_order()
+ */
+RMM_API RMM_NODISCARD rmm_status_t
+rmm_stream_take_over(int device, rmm_stream_t former, rmm_stream_t next);
 
 #ifdef __cplusplus
 }

@@ -35,6 +35,7 @@ SAME(cudaErrorNotReady, RMM_DRIVER_NOT_READY);
 SAME(cudaErrorNotSupported, RMM_DRIVER_NOT_SUPPORTED);
 SAME(cudaErrorStreamCaptureUnsupported, RMM_DRIVER_CAPTURE_UNSUPPORTED);
 SAME(cudaErrorStreamCaptureInvalidated, RMM_DRIVER_CAPTURE_INVALIDATED);
+SAME(cudaErrorStreamCaptureImplicit, RMM_DRIVER_CAPTURE_IMPLICIT);
 SAME(CU_STREAM_CAPTURE_MODE_GLOBAL, RMM_CAPTURE_MODE_GLOBAL);
 SAME(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL, RMM_CAPTURE_MODE_THREAD_LOCAL);
 SAME(CU_STREAM_CAPTURE_MODE_RELAXED, RMM_CAPTURE_MODE_RELAXED);
@@ -339,6 +340,18 @@ static int cuda_stream_key(rmm_stream_t stream, rmm_stream_key_t *key)
     return error;
 }
 
+static int cuda_legacy_is_open(int *is_open)
+{
+    enum cudaStreamCaptureStatus status;
+    int error = CALL(cudaStreamIsCapturing(cudaStreamLegacy, &status));
+
+    if (error == RMM_DRIVER_OK || error == RMM_DRIVER_CAPTURE_IMPLICIT) {
+        *is_open = error == RMM_DRIVER_OK;
+        return RMM_DRIVER_OK;
+    }
+    return error;
+}
+
 static int cuda_event_create(rmm_driver_event_t *event)
 {
     cudaEvent_t fresh;
@@ -491,6 +504,7 @@ static const rmm_driver_t cuda_table = {
     .stream_synchronize = cuda_stream_synchronize,
     .stream_wait_event = cuda_stream_wait_event,
     .stream_key = cuda_stream_key,
+    .legacy_is_open = cuda_legacy_is_open,
     .event_create = cuda_event_create,
     .event_destroy = cuda_event_destroy,
     .event_record = cuda_event_record,

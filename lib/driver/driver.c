@@ -255,6 +255,17 @@ int rmm__driver_wait_stream(const rmm_driver_t *driver, rmm_stream_t stream)
     return error;
 }
 
+bool rmm__driver_has_one_device(const rmm_driver_t *driver)
+{
+    static _Atomic(int) seen; /* 0: not asked yet */
+    int count = atomic_load_explicit(&seen, memory_order_relaxed);
+
+    if (count == 0 && driver->device_count(&count) == RMM_DRIVER_OK) {
+        atomic_store_explicit(&seen, count, memory_order_relaxed);
+    }
+    return count == 1;
+}
+
 int rmm__driver_wait_before_free(const rmm_driver_t *driver, rmm_stream_t stream)
 {
     rmm_stream_key_t key;
@@ -281,6 +292,21 @@ rmm_status_t rmm__driver_wait_device(const rmm_driver_t *driver, int device)
     error = rmm__driver_barrier(driver);
     rmm__driver_scope_leave(&scope);
     return rmm__driver_status(driver, error, "waiting for the device");
+}
+
+rmm_status_t rmm__driver_wait_all_devices(const rmm_driver_t *driver, int device)
+{
+    rmm_driver_scope_t scope;
+    rmm_status_t status = rmm__driver_scope_enter(&scope, driver, device);
+    int error;
+
+    if (status != RMM_OK) {
+        return status;
+    }
+    error = rmm__driver_barrier(driver);
+    (void)rmm__driver_others_idle(driver, device, true);
+    rmm__driver_scope_leave(&scope);
+    return rmm__driver_status(driver, error, "waiting for the devices");
 }
 
 rmm_status_t

@@ -38,7 +38,8 @@ enum {
     RMM_DRIVER_NOT_READY = 600,
     RMM_DRIVER_NOT_SUPPORTED = 801,
     RMM_DRIVER_CAPTURE_UNSUPPORTED = 900,
-    RMM_DRIVER_CAPTURE_INVALIDATED = 901
+    RMM_DRIVER_CAPTURE_INVALIDATED = 901,
+    RMM_DRIVER_CAPTURE_IMPLICIT = 906
 };
 
 /* cudaStreamCaptureMode */
@@ -186,6 +187,10 @@ typedef struct rmm_driver {
      * rmm_stream_create() made (stream_ids.h), two for others. While a stream captures,
      * stream_id is its handle: CUDA refuses to tell the id then. */
     int (*stream_key)(rmm_stream_t stream, rmm_stream_key_t *key);
+
+    /* 0 while a blocking stream of the current device captures: work on the legacy default
+     * stream would ruin that capture. The question does not. */
+    int (*legacy_is_open)(int *is_open);
 
     int (*event_create)(rmm_driver_event_t *event);
     int (*event_destroy)(rmm_driver_event_t event);
@@ -349,11 +354,15 @@ rmm_status_t rmm__driver_wait_default_stream(int device);
  */
 int rmm__driver_wait_stream(const rmm_driver_t *driver, rmm_stream_t stream);
 
+/* The process sees no other device: nothing of it is used elsewhere. No driver call but the
+ * first time. */
+bool rmm__driver_has_one_device(const rmm_driver_t *driver);
+
 /*
- * Before memory that any device may use is freed by a call that waits for one alone: wait
- * for the stream that it is freed on, which may be another's. A stream that captures has
- * nothing queued; the legacy default one is that of the resource's own device, for which the
- * free waits. Returns a driver's error.
+ * Before memory is freed by a call that waits for one device alone: wait for the stream that
+ * it is freed on, which may be another's. A stream that captures has nothing queued; the legacy
+ * default one is that of the resource's own device, for which the free waits. Returns a driver's
+ * error.
  */
 int rmm__driver_wait_before_free(const rmm_driver_t *driver, rmm_stream_t stream);
 
@@ -377,6 +386,12 @@ uint32_t rmm__driver_peers(const rmm_driver_t *driver, int device);
 void rmm__driver_warn_shut_out(
     const char *what, const rmm_driver_t *driver, int device, uint32_t shut_out,
     int error);
+
+/*
+ * At the end of a resource with live blocks, which any stream of any device may use: wait for
+ * this device and, as far as rmm__driver_others_idle() can, for the others. RMM_OK or why not.
+ */
+rmm_status_t rmm__driver_wait_all_devices(const rmm_driver_t *driver, int device);
 
 /* The table and the calling thread's current device. RMM_OK or why not. */
 rmm_status_t rmm__driver_here(const rmm_driver_t **driver_out, int *device_out);

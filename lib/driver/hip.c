@@ -233,6 +233,7 @@ static const rmm_driver_t hip_table = {
     .stream_synchronize = hip_stream_synchronize,
     .stream_wait_event = hip_stream_wait_event,
     .stream_key = rmm__hip_stream_key,
+    .legacy_is_open = rmm__hip_legacy_is_open,
     .event_create = hip_event_create,
     .event_destroy = hip_event_destroy,
     .event_record = hip_event_record,

@@ -111,6 +111,7 @@ int rmm__hip_peer_can_access(int device, int peer, int *can);
 /* The stream of this handle is about to end by a call of the library. */
 void rmm__hip_stream_forget(hip_stream_t handle);
 int rmm__hip_stream_key(rmm_stream_t stream, rmm_stream_key_t *key);
+int rmm__hip_legacy_is_open(int *is_open);
 int rmm__hip_capture_mode_exchange(int *mode);
 int rmm__hip_capture_watch(
     rmm_stream_t stream, void (*gone)(void *context), void *context);

@@ -307,6 +307,19 @@ int rmm__hip_stream_key(rmm_stream_t stream, rmm_stream_key_t *key)
 
 /* ---- captures ---- */
 
+int rmm__hip_legacy_is_open(int *is_open)
+{
+    hip_capture_status_t status;
+    int error = CALL(
+        rmm__hip.hipStreamIsCapturing(rmm__hip_stream(RMM_STREAM_LEGACY), &status));
+
+    if (error == RMM_DRIVER_OK || error == RMM_DRIVER_CAPTURE_IMPLICIT) {
+        *is_open = error == RMM_DRIVER_OK;
+        return RMM_DRIVER_OK;
+    }
+    return error;
+}
+
 int rmm__hip_capture_mode_exchange(int *mode)
 {
     hip_capture_mode_t native = (hip_capture_mode_t)*mode;

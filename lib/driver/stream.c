@@ -52,6 +52,7 @@ rmm_status_t rmm_stream_create(uint32_t flags, rmm_stream_t *stream_out)
         return rmm__driver_error(driver, error, "creating a stream");
     }
     keep_id(driver, stream, (flags & RMM_STREAM_NEVER_CAPTURES) != 0);
+    rmm__stream_made(stream);
     *stream_out = stream;
     return RMM_OK;
 }
@@ -70,6 +71,7 @@ rmm_status_t rmm_stream_destroy(rmm_stream_t stream)
         return status;
     }
     rmm__stream_id_forget(stream); /* before another stream can get the handle */
+    rmm__stream_ended(stream);
     error = driver->stream_destroy(stream);
     if (error != RMM_DRIVER_OK) {
         return rmm__driver_error(driver, error, "destroying a stream");

@@ -6,6 +6,7 @@
 
 #include "core/fork.h"
 #include "core/mutex.h"
+#include "core/pointer_map.h"
 
 static_assert(RMM_STREAM_ID_SETS == 1 << 8, "the hash's highest 8 bits choose the set");
 
@@ -67,6 +68,59 @@ void rmm__stream_id_forget(rmm_stream_t stream)
     }
     rmm__mutex_unlock(&changes);
 }
+
+/* --- which streams there are, and were ------------------------------------------------ */
+
+static rmm_pointer_map_t
+    made; /* protected by `changes`; bytes: an rmm_stream_origin_t */
+
+static void note_locked(rmm_stream_t stream, rmm_stream_origin_t origin)
+{
+    const rmm_pointer_map_entry_t entry = {.ptr = stream, .bytes = (size_t)origin};
+    rmm_pointer_map_entry_t stale;
+
+    RMM_ASSERT_LOCKED(&changes);
+    if (rmm__pointer_map_reserve(&made)) {
+        (void)rmm__pointer_map_replace_entry(&made, &entry, &stale);
+    } else {
+        (void)rmm__pointer_map_erase(&made, stream); /* unknown is never wrong */
+    }
+}
+
+void rmm__stream_made(rmm_stream_t stream)
+{
+    rmm__mutex_lock(&changes);
+    note_locked(stream, RMM_STREAM_LIVE);
+    rmm__mutex_unlock(&changes);
+}
+
+void rmm__stream_ended(rmm_stream_t stream)
+{
+    size_t origin;
+
+    rmm__mutex_lock(&changes);
+    if (rmm__pointer_map_find(&made, stream, &origin)) {
+        note_locked(stream, RMM_STREAM_ENDED);
+    }
+    rmm__mutex_unlock(&changes);
+}
+
+rmm_stream_origin_t rmm__stream_origin(rmm_stream_t stream)
+{
+    size_t origin = RMM_STREAM_UNKNOWN;
+
+    if (rmm_stream_is_default(stream) || rmm_stream_is_per_thread_default(stream)) {
+        return RMM_STREAM_LIVE;
+    }
+    rmm__mutex_lock(&changes);
+    if (!rmm__pointer_map_find(&made, stream, &origin)) {
+        origin = RMM_STREAM_UNKNOWN;
+    }
+    rmm__mutex_unlock(&changes);
+    return (rmm_stream_origin_t)origin;
+}
+
+/* --- ids of threads ---------------------------------------------------------------------- */
 
 #define OF_THREAD ((uint64_t)1 << 63)
 #define DEVICE_BITS 16

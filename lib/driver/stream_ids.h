@@ -13,6 +13,10 @@
  *
  * Locking: none for a lookup; changes take a lock of the table's own.
  *
+ * Beside it a map knows every stream that rmm_stream_create() made, and which of them have ended:
+ * a call with a destroyed stream is fatal, so who has an old handle asks first
+ * (stream_order.h). It has the lock of the table, and is not on the allocation path.
+ *
  * rmm__stream_id_of_thread() is separate from the table: ids of per-thread default streams that
  * capture.
  */
@@ -67,6 +71,17 @@ bool rmm__stream_id_keep(rmm_stream_t stream, uint64_t id);
 
 /* To be called before the stream is destroyed. */
 void rmm__stream_id_forget(rmm_stream_t stream);
+
+typedef enum rmm_stream_origin {
+    RMM_STREAM_UNKNOWN, /* CUDA made it; it may have ended */
+    RMM_STREAM_LIVE,    /* a default stream, or one of rmm_stream_create() */
+    RMM_STREAM_ENDED /* rmm_stream_destroy() was called, and no stream made here has its handle */
+} rmm_stream_origin_t;
+
+/* After a stream was made, and before it is destroyed. Without host memory it is unknown. */
+void rmm__stream_made(rmm_stream_t stream);
+void rmm__stream_ended(rmm_stream_t stream);
+rmm_stream_origin_t rmm__stream_origin(rmm_stream_t stream);
 
 /*
  * The id of the calling thread's default stream on this device while it captures, when CUDA

@@ -379,7 +379,14 @@ capture_of(hip_stream_t stream, hip_capture_status_t *status, unsigned long long
 hip_error_t hipStreamIsCapturing(hip_stream_t stream, hip_capture_status_t *status)
 {
     unsigned long long id;
+    int open = 1;
 
+    if (rmm_stream_is_default(of(stream))) {
+        const hip_error_t error = SIM(sim->legacy_is_open(&open));
+
+        *status = HIP_CAPTURE_STATUS_NONE;
+        return open != 0 ? error : done(RMM_DRIVER_CAPTURE_IMPLICIT);
+    }
     return capture_of(stream, status, &id);
 }
 

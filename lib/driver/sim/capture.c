@@ -194,6 +194,22 @@ static int legacy_check(const sim_stream_t *stream)
     return error;
 }
 
+int rmm__sim_legacy_is_open(int *is_open)
+{
+    int error = rmm__sim_enter("legacy_is_open");
+
+    if (error != RMM_DRIVER_OK) {
+        return error;
+    }
+    *is_open = 1;
+    for (const sim_capture_t *capture = captures; capture != NULL;
+         capture = capture->next) {
+        *is_open &= !has_blocking_member(capture, rmm__sim_thread.device);
+    }
+    rmm__sim_leave();
+    return RMM_DRIVER_OK;
+}
+
 /* May this stream take work? */
 static int work_check(const sim_stream_t *stream)
 {

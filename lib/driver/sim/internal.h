@@ -50,7 +50,7 @@ enum {
     SIM_ERROR_CAPTURE_UNMATCHED = 903,
     SIM_ERROR_CAPTURE_UNJOINED = 904,
     SIM_ERROR_CAPTURE_ISOLATION = 905,
-    SIM_ERROR_CAPTURE_IMPLICIT = 906,
+    SIM_ERROR_CAPTURE_IMPLICIT = RMM_DRIVER_CAPTURE_IMPLICIT,
     SIM_ERROR_CAPTURED_EVENT = 907,
     SIM_ERROR_CAPTURE_WRONG_THREAD = 908,
     SIM_ERROR_NOT_PERMITTED = 800, /* a call from inside a kernel */
@@ -140,6 +140,7 @@ bool rmm__sim_parse_number(const char *text, uint64_t *number_out);
     X(stream_synchronize)                                                              \
     X(stream_wait_event)                                                               \
     X(stream_key)                                                                      \
+    X(legacy_is_open)                                                                  \
     X(event_create)                                                                    \
     X(event_destroy)                                                                   \
     X(event_record)                                                                    \
@@ -407,6 +408,7 @@ void rmm__sim_nodes_clear(sim_nodes_t *nodes);
 int rmm__sim_begin_capture(rmm_stream_t stream, int mode);
 int rmm__sim_end_capture(rmm_stream_t stream, rmm_sim_graph_t *graph_out);
 int rmm__sim_capture_mode_exchange(int *mode);
+int rmm__sim_legacy_is_open(int *is_open);
 int rmm__sim_capture_watch(
     rmm_stream_t stream, void (*gone)(void *context), void *context);
 

@@ -254,6 +254,7 @@ FAULTED(stream_synchronize, (rmm_stream_t stream), (stream))
 FAULTED(
     stream_wait_event, (rmm_stream_t stream, rmm_driver_event_t event), (stream, event))
 FAULTED(stream_key, (rmm_stream_t stream, rmm_stream_key_t *key), (stream, key))
+FAULTED(legacy_is_open, (int *open_out), (open_out))
 FAULTED(event_create, (rmm_driver_event_t * event), (event))
 FAULTED(event_destroy, (rmm_driver_event_t event), (event))
 FAULTED(event_record, (rmm_driver_event_t event, rmm_stream_t stream), (event, stream))

@@ -186,6 +186,7 @@ TEST_CASE_WITH(knows_every_function_of_the_table, NULL, clear)
         "stream_synchronize",
         "stream_wait_event",
         "stream_key",
+        "legacy_is_open",
         "event_create",
         "event_destroy",
         "event_record",
