@@ -235,16 +235,13 @@ aligned_dealloc_op(rmm_resource_t *mr, void *ptr, const rmm_request_t *request)
 /* --- the end ------------------------------------------------------------------------ */
 
 /* Work on what is out may still be queued, on streams that are not known here. */
-static void wait_for_device(const rmm_resource_t *mr)
+static void wait_for_devices(const rmm_resource_t *mr)
 {
-    rmm_driver_scope_t scope;
     rmm_status_t status;
     const rmm_driver_t *driver = mr->device >= 0 ? rmm__driver(&status) : NULL;
 
-    if (driver != NULL &&
-        rmm__driver_scope_enter(&scope, driver, mr->device) == RMM_OK) {
-        (void)rmm__driver_barrier(driver);
-        rmm__driver_scope_leave(&scope);
+    if (driver != NULL) {
+        (void)rmm__driver_wait_all_devices(driver, mr->device);
     }
 }
 
@@ -255,7 +252,7 @@ static void aligned_destroy(rmm_resource_t *mr)
     size_t from = 0;
 
     if (self->blocks.count != 0) {
-        wait_for_device(mr);
+        wait_for_devices(mr);
     }
     while (rmm__pointer_map_any(&self->blocks, &from, &block)) {
         rmm_request_t larger = upstream_request(&block, RMM_STREAM_LEGACY);

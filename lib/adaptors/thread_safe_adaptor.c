@@ -12,6 +12,8 @@
  */
 #include <rmm/thread_safe_adaptor.h>
 
+#include <rmm/device.h>
+
 #include "adaptors/adaptor.h"
 #include "core/assert.h"
 #include "core/host_memory.h"
@@ -20,6 +22,7 @@
 
 typedef struct kept_free {
     void *ptr;
+    int device; /* current at the free, for a per-thread default stream; -1: another stream */
     rmm_request_t request;
 } kept_free_t;
 
@@ -71,8 +74,11 @@ static void make_kept_frees(thread_safe_t *self)
 {
     for (size_t i = 0; i < self->kept_count; i++) {
         kept_free_t kept = self->kept[i]; /* the array may move meanwhile */
+        rmm_device_scope_t scope = {.previous = -1};
 
+        (void)!rmm_device_scope_enter(kept.device, &scope);
         rmm__adaptor_dealloc(&self->adaptor.base, kept.ptr, &kept.request);
+        rmm_device_scope_leave(&scope);
     }
     self->kept_count = 0;
 }
@@ -120,6 +126,18 @@ static bool make_room(thread_safe_t *self)
     return resized != NULL;
 }
 
+/* Upstream called with its own device current, which it may not be any more when the free is
+ * made. */
+static int device_of(rmm_stream_t stream)
+{
+    int device = -1;
+
+    return rmm_stream_is_per_thread_default(stream) &&
+                   rmm_device_current(&device) == RMM_OK
+               ? device
+               : -1;
+}
+
 /* The caller does not learn whether upstream refuses the free later. */
 RMM_COLD static void
 keep_free(thread_safe_t *self, void *ptr, const rmm_request_t *request)
@@ -130,7 +148,8 @@ keep_free(thread_safe_t *self, void *ptr, const rmm_request_t *request)
             &self->adaptor.base, ptr, request, "no host memory to keep it for later");
         return;
     }
-    self->kept[self->kept_count] = (kept_free_t){ptr, *request};
+    self->kept[self->kept_count] =
+        (kept_free_t){ptr, device_of(request->stream), *request};
     self->kept[self->kept_count++].request.refused = NULL;
 }
 

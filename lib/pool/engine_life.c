@@ -91,16 +91,31 @@ rmm_mutex_t *rmm__engine_mutex(engine_t *engine)
 
 /* --- creation and destruction -------------------------------------------------------- */
 
-/* Perhaps: blocks are unproven, or a graph that is there uses some. */
+static bool is_live(const rmm_block_info_t *info)
+{
+    return info->heap == RMM_HEAP_NONE && info->tag < TAG_LENT;
+}
+
+static bool look_for_live(void *context, const rmm_block_info_t *info)
+{
+    bool *has_live = context;
+
+    *has_live = is_live(info);
+    return !*has_live;
+}
+
+/* Perhaps: blocks are unproven or live, or a graph that is there uses some. */
 static bool is_used_by_other_devices(engine_t *engine)
 {
     bool has_unproven = rmm__engine_has_unproven(engine);
     bool has_captures;
+    bool has_live = false;
 
     rmm__mutex_lock(&engine->lock);
     has_captures = engine->captures.first != NULL;
+    rmm__blocks_walk(engine->blocks, look_for_live, &has_live);
     rmm__mutex_unlock(&engine->lock);
-    return has_unproven || has_captures;
+    return has_unproven || has_captures || has_live;
 }
 
 /* Queued work may still use the blocks, and the source may reuse the memory at once. */
@@ -133,7 +148,7 @@ static bool look_at_left(void *context, const rmm_block_info_t *info)
 {
     const left_walk_t *walk = context;
 
-    if (info->heap == RMM_HEAP_NONE && info->tag < TAG_LENT) {
+    if (is_live(info)) {
         walk->left(
             walk->engine->owner, (void *)(uintptr_t)(info->unit * RMM_BLOCKS_UNIT),
             info->units * RMM_BLOCKS_UNIT - info->tag);

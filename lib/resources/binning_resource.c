@@ -204,7 +204,7 @@ static void free_outstanding(binning_t *self, shard_t *shard)
 
     if (driver != NULL) {
         /* work may still be queued, on streams that are not known here */
-        (void)rmm__driver_wait_device(driver, mr->device);
+        (void)rmm__driver_wait_all_devices(driver, mr->device);
     }
     while (rmm__pointer_map_any(&shard->blocks, &from, &entry)) {
         rmm_request_t request = {

@@ -5,7 +5,8 @@
  *
  * The functions run as a driver call of ours would: with the device current that the
  * resource was made on, so that a cudaMalloc in them is of that device, and without
- * harm to the capture of another thread.
+ * harm to the capture of another thread. There the handle of the per-thread default stream
+ * means another stream than to a caller with another device current, so the two are ordered.
  *
  * Unchecked (RMM_CUSTOM_UNCHECKED): NULL on RMM_OK is not in the map; how many bytes of that
  * kind are out is counted, so that more of them are not freed than there are.
@@ -22,6 +23,7 @@
 #include "core/options.h"
 #include "core/uncancelled.h"
 #include "driver/driver.h"
+#include "driver/stream_order.h"
 #include "resources/tracked.h"
 
 typedef struct custom {
@@ -74,6 +76,23 @@ static void leave(visit_t *visit)
     rmm__cancel_restore(&visit->cancel_state);
 }
 
+typedef enum direction { TO_CALLER, FROM_CALLER } direction_t;
+
+/* Outside of the scope. What the functions see as the per-thread default stream runs behind the
+ * caller's, or the other way round. */
+static void order_per_thread(
+    const custom_t *self, const rmm_request_t *request, direction_t direction)
+{
+    rmm_stream_place_t own = {self->tracked.base.device, request->stream};
+    rmm_stream_place_t callers = own;
+
+    if (self->driver == NULL || !rmm_stream_is_per_thread_default(request->stream) ||
+        self->driver->device_get(&callers.device) != RMM_DRIVER_OK) {
+        return;
+    }
+    (void)(direction == FROM_CALLER ? rmm__stream_order(self->driver, callers, own) : rmm__stream_order(self->driver, own, callers));
+}
+
 /* False, with the status: the function cannot be called. */
 static bool call_alloc(
     const custom_t *self, const rmm_request_t *request, void **ptr_out,
@@ -100,6 +119,8 @@ call_dealloc(rmm_tracked_t *tracked, void *ptr, const rmm_request_t *request)
 {
     const custom_t *self = from_tracked(tracked);
     const rmm_custom_resource_ops_t *ops = &self->ops;
+
+    order_per_thread(self, request, FROM_CALLER);
     RMM_AT_END(leave) visit_t visit = enter(self);
 
     if (request->sync && ops->dealloc_sync != NULL) {
@@ -139,6 +160,7 @@ ask(const custom_t *self, const rmm_request_t *request, void **ptr_out)
     if (status != RMM_OK) {
         return refused(self, status, request->bytes, before);
     }
+    order_per_thread(self, request, TO_CALLER);
     *ptr_out = ptr;
     return RMM_OK;
 }
@@ -241,6 +263,17 @@ static bool custom_is_equal(const rmm_resource_t *a, const rmm_resource_t *b)
            one->ops.is_equal(one->payload, other->payload);
 }
 
+static void custom_end(rmm_resource_t *mr)
+{
+    const custom_t *self = from_base(mr);
+
+    /* what is still out may be in use on any stream, and the functions know of none */
+    if (self->driver != NULL && self->tracked.blocks.count != 0) {
+        (void)rmm__driver_wait_all_devices(self->driver, mr->device);
+    }
+    rmm__tracked_destroy(mr);
+}
+
 static void custom_destroy(rmm_tracked_t *tracked)
 {
     custom_t *self = from_tracked(tracked);
@@ -263,9 +296,8 @@ static const rmm_tracked_source_t source = {
 #define CUSTOM_OPS(type, has_twins)                                                    \
     {                                                                                  \
         .type_name = (type), .alloc = custom_alloc, .dealloc = custom_dealloc,         \
-        .trim = rmm__tracked_trim, .destroy = rmm__tracked_destroy,                    \
-        .is_equal = custom_is_equal, .ready_on_all_streams = false, .settles = true,   \
-        .waits_for_sync = (has_twins)                                                  \
+        .trim = rmm__tracked_trim, .destroy = custom_end, .is_equal = custom_is_equal, \
+        .ready_on_all_streams = false, .settles = true, .waits_for_sync = (has_twins)  \
     }
 
 static const rmm_resource_ops_t callback_ops = CUSTOM_OPS("callback", false);

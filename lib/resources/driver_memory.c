@@ -72,7 +72,7 @@ static void give_back(rmm_tracked_t *tracked, void *ptr, const rmm_request_t *re
     bool has_entered;
     int error;
 
-    if (self->kind->of_every_device) {
+    if (self->kind->of_every_device || !rmm__driver_has_one_device(self->driver)) {
         /* the free waits for one device; it returns the errors of this wait as well */
         (void)rmm__driver_wait_before_free(self->driver, request->stream);
     }
@@ -89,6 +89,17 @@ static void give_back(rmm_tracked_t *tracked, void *ptr, const rmm_request_t *re
             self->kind->free_call, ptr, request->bytes, self->driver->error_name(error),
             error);
     }
+}
+
+void rmm__driver_memory_destroy(rmm_resource_t *mr)
+{
+    rmm_tracked_t *tracked = rmm__tracked_from_base(mr);
+
+    /* what is still out may be in use on any stream; each free waits for this device only */
+    if (tracked->blocks.count != 0) {
+        (void)rmm__driver_wait_all_devices(from_tracked(tracked)->driver, mr->device);
+    }
+    rmm__tracked_destroy(mr);
 }
 
 static const rmm_tracked_source_t source = {.obtain = obtain, .give_back = give_back};

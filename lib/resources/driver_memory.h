@@ -32,9 +32,12 @@ typedef struct rmm_driver_memory_kind {
     {                                                                                  \
         .type_name = (name), .alloc = rmm__tracked_alloc,                              \
         .dealloc = rmm__tracked_dealloc, .trim = rmm__tracked_trim,                    \
-        .destroy = rmm__tracked_destroy, .ready_on_all_streams = true,                 \
+        .destroy = rmm__driver_memory_destroy, .ready_on_all_streams = true,           \
         .settles = true,                                                               \
     }
+
+/* The op: waits for all devices if a block is live. */
+void rmm__driver_memory_destroy(rmm_resource_t *mr);
 
 /* A complete creator, except for the check of `out`. */
 rmm_status_t

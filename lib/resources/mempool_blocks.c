@@ -255,7 +255,7 @@ void rmm__mempool_destroy(rmm_resource_t *mr)
 
     /* live blocks are freed on another stream than those that used them */
     if (rmm__tracked_from_base(mr)->blocks.count != 0) {
-        (void)rmm__driver_wait_device(pool->driver, pool->device);
+        (void)rmm__driver_wait_all_devices(pool->driver, pool->device);
     }
     rmm__tracked_destroy(mr);
 }

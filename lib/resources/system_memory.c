@@ -67,7 +67,7 @@ void rmm__system_destroy(rmm_resource_t *mr)
 
     /* what is still out may be in use on any stream */
     if (tracked->blocks.count != 0) {
-        (void)rmm__driver_wait_device(
+        (void)rmm__driver_wait_all_devices(
             rmm__system_from_tracked(tracked)->driver, mr->device);
     }
     rmm__tracked_destroy(mr);

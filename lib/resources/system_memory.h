@@ -44,7 +44,7 @@ static inline rmm_system_memory_t *rmm__system_from_tracked(rmm_tracked_t *track
     return RMM_CONTAINER_OF(tracked, rmm_system_memory_t, tracked);
 }
 
-/* The op: waits for the device if a block is live. */
+/* The op: waits for all devices if a block is live. */
 void rmm__system_destroy(rmm_resource_t *mr);
 
 /* Memory of the host's heap, or RMM_ERR_OUT_OF_MEMORY. */

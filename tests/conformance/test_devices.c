@@ -144,6 +144,116 @@ static void takes_streams_of_other_devices(void **state)
     subject_end(mr);
 }
 
+/* --- memory that work of another device uses -------------------------------------------- */
+
+enum { USED_BYTES = 5000, KINDS = 3 };
+
+/* Not the legacy default stream: for a resource that is its own device's. */
+static rmm_stream_t stream_of_kind(int kind)
+{
+    rmm_stream_t stream;
+
+    if (kind == 0) {
+        return RMM_STREAM_PER_THREAD;
+    }
+    assert_ok(rmm_stream_create(kind == 1 ? 0 : RMM_STREAM_NON_BLOCKING, &stream));
+    return stream;
+}
+
+/* Host memory is not freed in stream order; mapped memory is its own device's. */
+static bool can_be_used_elsewhere(const rmm_resource_t *mr)
+{
+    return rmm_sim_active() && mr->device >= 0 &&
+           strstr(subject->name, "virtual") == NULL;
+}
+
+/* The program's function gets the stream, and has to order its free itself. */
+static bool frees_by_program(void)
+{
+    return strcmp(subject->name, "callback") == 0 ||
+           strcmp(subject->name, "custom") == 0;
+}
+
+/* Queues a fill of the block and a copy to `seen`, with device 1 current. */
+static void *use_on_1(rmm_resource_t *mr, rmm_stream_t stream, char *seen)
+{
+    void *block;
+
+    assert_ok(rmm_resource_alloc(mr, USED_BYTES, 0, stream, &block));
+    assert_ok(rmm_memset_async(block, 'o', USED_BYTES, stream));
+    assert_ok(rmm_memcpy_async(seen, block, USED_BYTES, stream));
+    return block;
+}
+
+static void assert_all_seen(const char *seen)
+{
+    for (int i = 0; i < USED_BYTES; i++) {
+        assert_int_equal(seen[i], 'o');
+    }
+}
+
+/* The next owner's writes, on the resource's own device. */
+static void overwrite_on_0(rmm_resource_t *mr)
+{
+    void *block;
+
+    set_device(0);
+    assert_ok(rmm_resource_alloc(mr, USED_BYTES, 0, RMM_STREAM_LEGACY, &block));
+    assert_ok(rmm_memset_async(block, 'n', USED_BYTES, RMM_STREAM_LEGACY));
+    assert_ok(rmm_stream_synchronize(RMM_STREAM_LEGACY));
+    rmm_resource_dealloc(mr, block, USED_BYTES, 0, RMM_STREAM_LEGACY);
+    set_device(1);
+}
+
+static void a_free_waits_for_the_stream_of_another_device(void **state)
+{
+    rmm_resource_t *mr = make_on(0);
+    static char seen[USED_BYTES];
+    uint64_t rounds = can_be_used_elsewhere(mr) && !frees_by_program() ? 20 * KINDS : 0;
+
+    for (uint64_t round = 0; round < rounds; round++) {
+        rmm_stream_t stream;
+
+        rmm_sim_reseed(1 + round / KINDS);
+        set_device(1);
+        stream = stream_of_kind((int)(round % KINDS));
+        rmm_resource_dealloc(mr, use_on_1(mr, stream, seen), USED_BYTES, 0, stream);
+        overwrite_on_0(mr);
+        assert_ok(rmm_stream_synchronize(stream));
+        assert_all_seen(seen);
+        memset(seen, 0, sizeof(seen));
+        assert_ok(rmm_stream_destroy(stream));
+    }
+    subject_end(mr);
+}
+
+/* It logs an error, and frees what is live: not under the work that uses it. */
+static void its_end_waits_for_the_work_of_another_device(void **state)
+{
+    static char seen[USED_BYTES];
+
+    for (uint64_t round = 0; round < 10 * KINDS; round++) {
+        rmm_resource_t *mr = make_on(0);
+        rmm_stream_t stream;
+
+        if (!can_be_used_elsewhere(mr)) {
+            subject_end(mr);
+            return;
+        }
+        rmm_sim_reseed(1 + round / KINDS);
+        set_device(1);
+        stream = stream_of_kind((int)(round % KINDS));
+        (void)use_on_1(mr, stream, seen);
+        rmm_resource_release(mr);
+        assert_ok(rmm_stream_synchronize(stream));
+        assert_all_seen(seen);
+        memset(seen, 0, sizeof(seen));
+        assert_ok(rmm_stream_destroy(stream));
+        assert_held_on(-1);
+    }
+    assert_int_equal(rmm_sim_violations(), 0);
+}
+
 typedef struct visitor {
     worker_t worker;
     int current;
@@ -264,6 +374,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stays_on_its_device_whatever_is_current),
         cmocka_unit_test(takes_streams_of_other_devices),
+        cmocka_unit_test(a_free_waits_for_the_stream_of_another_device),
+        cmocka_unit_test(its_end_waits_for_the_work_of_another_device),
         cmocka_unit_test(serves_threads_of_all_devices),
         cmocka_unit_test(lives_on_every_device_at_once),
     };
