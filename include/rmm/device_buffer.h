@@ -21,10 +21,16 @@
  * buffer (fini, or another buffer moved or copied onto it) frees on the buffer's own stream:
  * the one last given to init, resize, reserve, shrink_to_fit or set_stream. That stream must
  * still exist then. resize(), reserve() and shrink_to_fit() may reallocate: they copy the
- * contents and free the old memory on the given stream. If that is another stream than
- * before, the caller first orders it after all work on the contents (by an event or a
- * synchronise). RMM_STREAM_PER_THREAD means the stream of the thread that makes the call,
- * also in the call that ends the buffer.
+ * contents and free the old memory on the given stream. RMM_STREAM_PER_THREAD means the stream
+ * of the thread that makes the call, also in the call that ends the buffer.
+ *
+ * Order between streams: docs/concepts/stream-order.md. A copy of a buffer runs behind what is
+ * queued on the source's own stream, whatever device that is of, and what is queued there next,
+ * the source's end for example, runs behind the copy. A call that gives a buffer another stream
+ * orders that one behind the former stream (rmm_stream_take_over()), unless CUDA made the former
+ * one: then the caller orders them. The caller also orders work on streams that are not the
+ * buffer's own, the streams given to copy_to_host() and copy_from_host() among them, and all
+ * that is captured into a graph.
  *
  * Host memory as a source: the stream reads it when it runs the copy, so it must stay valid
  * and unchanged until then. CUDA may read pageable memory before the call returns; do not
@@ -107,7 +113,8 @@ RMM_API RMM_NODISCARD rmm_status_t rmm_device_buffer_init_aligned(
     rmm_resource_t *mr);
 
 /**
- * Initialise a buffer with a copy of host or device memory.
+ * Initialise a buffer with a copy of host or device memory. The caller has ordered @p stream
+ * behind what writes @p src.
  *
  * @param src  NULL only with bytes 0, else RMM_ERR_INVALID_ARGUMENT
  */
@@ -125,7 +132,8 @@ RMM_API void rmm_device_buffer_fini(rmm_device_buffer_t *buffer);
 
 /**
  * Make @p dst a copy of @p src, with its size (not its capacity) and alignment. The old
- * memory of dst is freed on dst's own stream.
+ * memory of dst is freed on dst's own stream. If @p stream is not src's own stream, that one
+ * must exist: the copy is ordered behind it, and before what is queued on it next.
  *
  * @param dst  an initialised buffer, at least with RMM_DEVICE_BUFFER_INIT
  * @param mr   the new resource of dst; NULL is the current device's. dst does not inherit
@@ -183,7 +191,10 @@ RMM_API RMM_NODISCARD rmm_status_t rmm_device_buffer_copy_from_host(
     rmm_device_buffer_t *buffer, size_t offset, const void *host, size_t bytes,
     rmm_stream_t stream);
 
-/** Change the stream on which the buffer frees. The caller orders it after every use. */
+/**
+ * Change the stream on which the buffer frees, and order it behind the one before, as resize()
+ * does. The caller orders it after uses on other streams.
+ */
 RMM_API void
 rmm_device_buffer_set_stream(rmm_device_buffer_t *buffer, rmm_stream_t stream);
 

@@ -9,8 +9,9 @@
  * copy must not overlap, and nothing checks that a range is inside one allocation;
  * rmm_device_buffer_copy_to_host() and rmm_device_buffer_copy_from_host() check theirs.
  *
- * Stream order: as for a kernel on that stream. NULL and RMM_STREAM_LEGACY name the legacy
- * default stream of the current device. After rmm_memcpy_async() and rmm_memset_async()
+ * Stream order: as for a kernel on that stream, and no other: order it behind what other
+ * streams do to either range (rmm_stream_order()). Default streams are those of the current
+ * device. After rmm_memcpy_async() and rmm_memset_async()
  * call rmm_stream_synchronize() before the host reads the data. Until then host memory must
  * stay valid, and a source unchanged. rmm_memcpy() waits itself.
  *

@@ -25,8 +25,9 @@
  *
  * Devices: a resource belongs to the device that was current at its creation and
  * makes its driver calls there, whatever device is current later. NULL and
- * RMM_STREAM_LEGACY name the legacy default stream of that device; streams of other
- * devices are allowed.
+ * RMM_STREAM_LEGACY name the legacy default stream of that device, and RMM_STREAM_PER_THREAD
+ * the calling thread's stream of the current device. Streams of other devices are allowed: a
+ * free waits for their work as for that of the resource's own.
  *
  * Forks: in a forked child a resource from before the fork allocates and frees nothing.
  * If the parent has used a GPU, the child cannot create resources that need one, because

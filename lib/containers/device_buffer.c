@@ -129,6 +129,49 @@ static void give_back(const rmm_device_buffer_t *buffer, rmm_stream_t stream)
     }
 }
 
+/* --- order between streams ---------------------------------------------------------- */
+
+static bool is_of_parent(const rmm_device_buffer_t *buffer)
+{
+    return buffer->mr == NULL || rmm__resource_is_forked(buffer->mr);
+}
+
+/* What follows on this stream, a free at last, runs behind the work of the stream before. */
+static rmm_status_t go_over(rmm_device_buffer_t *buffer, rmm_stream_t stream)
+{
+    return buffer->data == NULL || is_of_parent(buffer)
+               ? RMM_OK
+               : rmm_stream_take_over(buffer->device, buffer->stream, stream);
+}
+
+/* On dst's stream: behind what was queued on src's, and before what will be, the end of src
+ * above all. */
+static rmm_status_t
+copy_between(const rmm_device_buffer_t *dst, const rmm_device_buffer_t *src)
+{
+    rmm_device_scope_t scope;
+    rmm_status_t status = rmm_stream_order(
+        rmm_device_buffer_device(src), src->stream, dst->device, dst->stream);
+
+    if (status == RMM_OK) {
+        status = rmm_device_scope_enter(dst->device, &scope);
+    }
+    if (status != RMM_OK) {
+        return status;
+    }
+    status = rmm__copy_async(dst->data, src->data, dst->size_bytes, dst->stream);
+    if (status == RMM_OK) {
+        status = rmm_stream_order(
+            dst->device, dst->stream, rmm_device_buffer_device(src), src->stream);
+        if (status != RMM_OK) {
+            status =
+                rmm__wait_for_copies(dst->stream); /* then it cannot come too late */
+        }
+    }
+    rmm_device_scope_leave(&scope);
+    return status;
+}
+
 /* --- begin and end ---------------------------------------------------------------- */
 
 static rmm_status_t begin(
@@ -207,12 +250,17 @@ rmm_status_t rmm_device_buffer_copy(
 
     RMM_CHECK_ARG(dst != NULL && src != NULL, "a buffer is NULL");
     status = begin(
-        &fresh, src->data, src->size_bytes, rmm_device_buffer_alignment(src), stream,
-        mr);
+        &fresh, NULL, src->size_bytes, rmm_device_buffer_alignment(src), stream, mr);
+    if (status == RMM_OK && src->size_bytes != 0) {
+        status = copy_between(&fresh, src);
+        if (status != RMM_OK) {
+            rmm_device_buffer_fini(&fresh);
+        }
+    }
     if (status != RMM_OK) {
         return status;
     }
-    if (dst == src) {
+    if (dst == src && dst->device == fresh.device) {
         dst->stream = stream; /* the copy reads there what is freed now */
     }
     rmm_device_buffer_fini(dst);
@@ -265,10 +313,11 @@ reallocate(rmm_device_buffer_t *buffer, size_t capacity_bytes, rmm_stream_t stre
 rmm_status_t
 rmm_device_buffer_resize(rmm_device_buffer_t *buffer, size_t bytes, rmm_stream_t stream)
 {
-    rmm_status_t status = RMM_OK;
+    rmm_status_t status;
 
     RMM_CHECK_ARG(buffer != NULL, "the buffer is NULL");
-    if (bytes > buffer->capacity_bytes) {
+    status = go_over(buffer, stream);
+    if (status == RMM_OK && bytes > buffer->capacity_bytes) {
         status = reallocate(buffer, bytes, stream);
     }
     if (status == RMM_OK) {
@@ -281,10 +330,11 @@ rmm_device_buffer_resize(rmm_device_buffer_t *buffer, size_t bytes, rmm_stream_t
 rmm_status_t rmm_device_buffer_reserve(
     rmm_device_buffer_t *buffer, size_t capacity_bytes, rmm_stream_t stream)
 {
-    rmm_status_t status = RMM_OK;
+    rmm_status_t status;
 
     RMM_CHECK_ARG(buffer != NULL, "the buffer is NULL");
-    if (capacity_bytes > buffer->capacity_bytes) {
+    status = go_over(buffer, stream);
+    if (status == RMM_OK && capacity_bytes > buffer->capacity_bytes) {
         status = reallocate(buffer, capacity_bytes, stream);
     }
     if (status == RMM_OK) {
@@ -296,10 +346,11 @@ rmm_status_t rmm_device_buffer_reserve(
 rmm_status_t
 rmm_device_buffer_shrink_to_fit(rmm_device_buffer_t *buffer, rmm_stream_t stream)
 {
-    rmm_status_t status = RMM_OK;
+    rmm_status_t status;
 
     RMM_CHECK_ARG(buffer != NULL, "the buffer is NULL");
-    if (buffer->capacity_bytes != buffer->size_bytes) {
+    status = go_over(buffer, stream);
+    if (status == RMM_OK && buffer->capacity_bytes != buffer->size_bytes) {
         status = reallocate(buffer, buffer->size_bytes, stream);
     }
     if (status == RMM_OK) {
@@ -310,6 +361,8 @@ rmm_device_buffer_shrink_to_fit(rmm_device_buffer_t *buffer, rmm_stream_t stream
 
 void rmm_device_buffer_set_stream(rmm_device_buffer_t *buffer, rmm_stream_t stream)
 {
+    /* a driver that refuses this refuses the end as well; it has set the last error */
+    (void)!go_over(buffer, stream);
     buffer->stream = stream;
 }
 

@@ -24,7 +24,7 @@
 enum { BYTES = 1000, MAX_ROUNDS = 200 };
 
 typedef struct scene {
-    rmm_resource_t *mr;
+    rmm_resource_t *mr, *mr_of_1; /* the latter is device 1's default */
     rmm_stream_t stream, other;
     /* what calls change, and what they read */
     rmm_device_buffer_t empty, plain, spare;
@@ -59,6 +59,25 @@ static rmm_status_t copy_onto_empty(scene_t *s)
 static rmm_status_t copy_onto_itself(scene_t *s)
 {
     return rmm_device_buffer_copy(&s->plain, &s->plain, s->stream, s->mr);
+}
+
+static rmm_status_t copy_on_another_stream(scene_t *s)
+{
+    return rmm_device_buffer_copy(&s->empty, &s->plain, s->other, s->mr);
+}
+
+static rmm_status_t copy_to_another_device(scene_t *s)
+{
+    return rmm_device_buffer_copy(
+        &s->empty, &s->plain, RMM_STREAM_PER_THREAD, s->mr_of_1);
+}
+
+/* It cannot fail, and sets the stream. */
+static rmm_status_t set_stream(scene_t *s)
+{
+    rmm_device_buffer_set_stream(&s->plain, s->other);
+    assert_ptr_equal(rmm_device_buffer_stream(&s->plain), s->other);
+    return RMM_OK;
 }
 
 static rmm_status_t resize(scene_t *s)
@@ -159,6 +178,9 @@ static const call_t calls[] = {
     {"init_copy_from", init_copy_from, 4},
     {"copy_onto_empty", copy_onto_empty, 4},
     {"copy_onto_itself", copy_onto_itself, 6},
+    {"copy_on_another_stream", copy_on_another_stream, 15},
+    {"copy_to_another_device", copy_to_another_device, 20},
+    {"set_stream", set_stream, 8},
     {"resize", resize, 6},
     {"resize_empty", resize_empty, 3},
     {"reserve", reserve, 6},
@@ -190,7 +212,10 @@ static void open_scene(scene_t *s)
     s->mr = make_pool(MIB, 0);
     s->stream = make_stream(RMM_STREAM_NON_BLOCKING);
     s->other = make_stream(RMM_STREAM_NON_BLOCKING);
-    assert_ok(rmm_set_per_device_resource(1, s->mr, NULL));
+    assert_ok(rmm_device_set(1));
+    s->mr_of_1 = make_pool(MIB, 0);
+    assert_ok(rmm_set_per_device_resource(1, s->mr_of_1, NULL));
+    assert_ok(rmm_device_set(0));
     assert_ok(rmm_device_buffer_init_copy_from(
         &s->plain, s->pattern, BYTES, s->stream, s->mr));
     assert_ok(rmm_device_buffer_reserve(&s->plain, 2 * BYTES, s->stream));
@@ -218,6 +243,8 @@ static void end_scene(scene_t *s)
     assert_int_equal(stats_of(s->mr).invalid_free_count, 0);
     assert_int_equal(atomic_load(&s->mr->references), 1);
     rmm_resource_release(s->mr);
+    assert_int_equal(stats_of(s->mr_of_1).current_count, 0);
+    rmm_resource_release(s->mr_of_1);
     assert_int_equal(rmm_sim_violations(), 0);
 }
 
