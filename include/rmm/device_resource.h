@@ -56,11 +56,16 @@ rmm_get_per_device_resource(int device, rmm_resource_t **out);
 /**
  * Make @p mr_or_NULL the default of a device, retained.
  *
- * It should belong to that device: a resource always allocates on the device that it was
- * created on. Free memory of the previous default through the previous default.
+ * It must belong to that device (rmm_resource_device()): a resource allocates on the device that
+ * was current when it was created, and orders by that device's default stream. That holds for
+ * pinned, managed and custom resources, too, and for adaptors, which have the device of their
+ * upstream. Create it while that device is current. A resource of host memory alone belongs to
+ * no device and may be the default of any. Free memory of the previous default through the
+ * previous default.
  *
  * @param device                ordinal
- * @param mr_or_NULL            NULL: the initial resource
+ * @param mr_or_NULL            NULL: the initial resource. One of another device is
+ *                              RMM_ERR_INVALID_ARGUMENT
  * @param previous_out_or_NULL  receives the previous default, retained: release it. If
  *                              none was set or used before, this call creates the initial
  *                              resource and returns it here. Untouched on failure

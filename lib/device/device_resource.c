@@ -20,6 +20,7 @@
 
 #include <rmm/cuda_resource.h>
 
+#include "base/resource_impl.h"
 #include "core/assert.h"
 #include "core/fork.h"
 #include "core/mutex.h"
@@ -86,6 +87,22 @@ static rmm_status_t check_address(const rmm_resource_t *mr)
             (const void *)mr);
     }
     return RMM_OK;
+}
+
+/* Memory of another device would be slow to reach, or not at all, and a default stream would be
+ * the other device's. */
+static rmm_status_t check_owner(const rmm_resource_t *mr, int device)
+{
+    if (mr == NULL || mr->device < 0 || mr->device == device) {
+        return RMM_OK;
+    }
+    return rmm__error(
+        RMM_ERR_INVALID_ARGUMENT,
+        "%s '%s' allocates on device %d, which was current when it was created: it "
+        "cannot "
+        "be the default of device %d; make device %d current (rmm_device_set), then "
+        "create a resource for it",
+        rmm_resource_type(mr), mr->name, mr->device, device, device);
 }
 
 static rmm_status_t
@@ -220,6 +237,9 @@ rmm_status_t rmm_set_per_device_resource(
 
     if (status == RMM_OK) {
         status = check_device(driver, device);
+    }
+    if (status == RMM_OK) {
+        status = check_owner(mr_or_NULL, device);
     }
     if (status == RMM_OK) {
         status = check_address(mr_or_NULL);

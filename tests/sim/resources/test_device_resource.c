@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <rmm/rmm.h>
+
 #include "base/resource_impl.h"
 #include "harness/in_child.h"
 
@@ -143,9 +145,12 @@ CASE(set_answers_the_previous_one)
 
 CASE(the_first_set_answers_the_initial_one)
 {
-    rmm_resource_t *pool = make_pool(0, 0);
+    rmm_resource_t *pool;
     rmm_resource_t *previous = NULL;
 
+    assert_cuda(rmm_sim_set_device(3));
+    pool = make_pool(0, 0);
+    assert_cuda(rmm_sim_set_device(0));
     assert_ok(rmm_set_per_device_resource(3, pool, &previous));
     assert_non_null(previous);
     assert_string_equal(rmm_resource_type(previous), "cuda");
@@ -233,6 +238,118 @@ CASE(each_device_has_its_own)
     for (int device = 0; device < DEVICES; device++) {
         rmm_resource_release(mr[device]);
     }
+}
+
+static rmm_status_t
+never_alloc(size_t bytes, rmm_stream_t stream, void *payload, void **ptr_out)
+{
+    (void)bytes;
+    (void)stream;
+    (void)payload;
+    (void)ptr_out;
+    return RMM_ERR_OUT_OF_MEMORY;
+}
+
+static void never_dealloc(void *ptr, size_t bytes, rmm_stream_t stream, void *payload)
+{
+    (void)ptr;
+    (void)bytes;
+    (void)stream;
+    (void)payload;
+}
+
+static rmm_resource_t *make_callback(void)
+{
+    rmm_callback_options_t options = RMM_CALLBACK_OPTIONS_INIT;
+    rmm_resource_t *mr;
+
+    options.alloc = never_alloc;
+    options.dealloc = never_dealloc;
+    assert_ok(rmm_callback_resource_create(&options, &mr));
+    return mr;
+}
+
+static rmm_resource_t *make_stack(void)
+{
+    rmm_resource_t *pool = make_pool(0, 0);
+    rmm_limiting_options_t limit = RMM_LIMITING_OPTIONS_INIT;
+    rmm_resource_t *limiting;
+    rmm_resource_t *statistics;
+
+    limit.limit_bytes = MIB;
+    assert_ok(rmm_limiting_adaptor_create(pool, &limit, &limiting));
+    assert_ok(rmm_statistics_adaptor_create(limiting, NULL, &statistics));
+    rmm_resource_release(pool);
+    rmm_resource_release(limiting);
+    return statistics;
+}
+
+static rmm_resource_t *make_by_spec(const char *spec)
+{
+    rmm_resource_t *mr;
+
+    assert_ok(rmm_resource_create_from_spec(spec, &mr));
+    return mr;
+}
+
+static void expect_refused(rmm_resource_t *mr, int device)
+{
+    rmm_resource_t *before = get_default(device);
+    rmm_resource_t *previous = NULL;
+    rmm_resource_t *after;
+
+    assert_int_equal(
+        rmm_set_per_device_resource(device, mr, NULL), RMM_ERR_INVALID_ARGUMENT);
+    assert_non_null(strstr(
+        rmm_last_error_message(), "allocates on device 0, which was current when"));
+    assert_non_null(strstr(rmm_last_error_message(), "make device"));
+    assert_int_equal(
+        rmm_set_per_device_resource(device, mr, &previous), RMM_ERR_INVALID_ARGUMENT);
+    assert_null(previous);
+    assert_cuda(rmm_sim_set_device(device));
+    assert_int_equal(
+        rmm_set_current_device_resource(mr, NULL), RMM_ERR_INVALID_ARGUMENT);
+    assert_cuda(rmm_sim_set_device(0));
+    after = get_default(device);
+    assert_ptr_equal(after, before);
+    rmm_resource_release(before);
+    rmm_resource_release(after);
+}
+
+/* Its memory, and its default stream, would be the other device's. */
+CASE(refuses_a_resource_of_another_device)
+{
+    const char *const specs[] = {"cuda",   "pool",         "managed",     "pinned",
+                                 "async",  "binning",      "arena:64MiB", "fixed_size",
+                                 "system", "pool_virtual", "sam_headroom"};
+    rmm_resource_t *callback = make_callback();
+    rmm_resource_t *stack = make_stack();
+
+    expect_refused(callback, 1);
+    expect_refused(stack, 3);
+    for (size_t i = 0; i < sizeof(specs) / sizeof(specs[0]); i++) {
+        rmm_resource_t *mr = make_by_spec(specs[i]);
+
+        expect_refused(mr, 1);
+        assert_ok(rmm_set_per_device_resource(0, mr, NULL));
+        rmm_resource_release(mr);
+    }
+    assert_ok(rmm_reset_per_device_resource(0));
+    rmm_resource_release(callback);
+    rmm_resource_release(stack);
+}
+
+/* Host memory alone has no device. */
+CASE(host_memory_is_the_default_of_any_device)
+{
+    rmm_resource_t *host;
+
+    assert_ok(rmm_host_resource_create(&host));
+    assert_ok(rmm_set_per_device_resource(1, host, NULL));
+    assert_ok(rmm_set_per_device_resource(2, host, NULL));
+    assert_ok(rmm_reset_per_device_resource(1));
+    assert_ok(rmm_reset_per_device_resource(2));
+    rmm_resource_release(host);
 }
 
 CASE(another_device_than_the_current_one_can_be_set)
