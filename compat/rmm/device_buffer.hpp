@@ -7,8 +7,13 @@
  * Lifetime: the buffer keeps a copy of its resource, which is of any class; so it is no
  * rmm_device_buffer_t. Memory is freed on stream(), which is the stream of the last
  * constructor, resize, reserve, shrink_to_fit or set_stream. All calls run with the device
- * current that was current at the construction. A buffer that was moved from is empty, and
- * shares its resource object with the one that it was moved to.
+ * current that was current at the construction, so default streams are those of that device. A
+ * buffer that was moved from is empty, and shares its resource object with the one that it was
+ * moved to.
+ *
+ * Stream order: as rmm/device_buffer.h has it. A copy of a buffer runs behind what is queued on
+ * the source's stream, and before what will be; a new stream of a buffer is ordered behind the
+ * one before, unless CUDA made that one. RMM leaves both to the caller.
  *
  * Threads: several threads may read one buffer. A thread that changes it needs it alone. A
  * buffer and the one that it was moved to may be in two threads, which then use one resource
@@ -34,6 +39,7 @@
 #include <rmm/memory.h>
 #include <rmm/mr/per_device_resource.hpp>
 #include <rmm/resource_ref.hpp>
+#include <rmm/stream.h>
 
 namespace RMM_NAMESPACE
 {
@@ -64,6 +70,27 @@ inline void fill_in_order(
     const rmm_stream_t handle = rmmc::stream_view(stream.value()).value();
 
     check([&] { return rmm_memset_async(ptr, value, bytes, handle); });
+}
+
+/* The handle that the C library takes. */
+RMM_CXX_OF_THIS_FILE rmm_stream_t handle_of(cuda_stream_view stream) noexcept
+{
+    return rmmc::stream_view(stream.value()).value();
+}
+
+/* A device buffer's device and stream: what the stream's handle means. */
+struct stream_of_device {
+    cuda_device_id device;
+    rmm_stream_t stream;
+};
+
+/* What is queued on `later` from now on runs behind all that `earlier` has queued. */
+inline void order_streams(stream_of_device earlier, stream_of_device later)
+{
+    check([&] {
+        return rmm_stream_order(
+            earlier.device.value(), earlier.stream, later.device.value(), later.stream);
+    });
 }
 
 } /* namespace detail */
@@ -117,9 +144,11 @@ class device_buffer
     device_buffer(
         const device_buffer &other, cuda_stream_view stream,
         detail::any_device_resource mr = mr::detail::copy_of_current_default())
-        : device_buffer(
-              other.data(), other.size(), other.alignment(), stream, std::move(mr))
-    {
+        : device_buffer(other.size(), other.alignment(), stream, std::move(mr))
+    { /* constructed already: a throw below frees the memory */
+        if (size_ != 0) {
+            copy_of(other);
+        }
     }
     device_buffer(device_buffer &&other) noexcept
         : mr_(other.mr_), data_(std::exchange(other.data_, nullptr)),
@@ -154,10 +183,11 @@ class device_buffer
     /** Raise the capacity to at least this. */
     void reserve(std::size_t new_capacity, cuda_stream_view stream)
     {
+        go_over(stream);
         if (new_capacity > capacity_) {
             reallocate(new_capacity, stream);
         }
-        set_stream(stream);
+        stream_ = stream;
     }
     /** Keeps the contents; added bytes are uninitialised. Memory only grows. */
     void resize(std::size_t new_size, cuda_stream_view stream)
@@ -167,10 +197,11 @@ class device_buffer
     }
     void shrink_to_fit(cuda_stream_view stream)
     {
+        go_over(stream);
         if (size_ != capacity_) {
             reallocate(size_, stream);
         }
-        set_stream(stream);
+        stream_ = stream;
     }
 
     [[nodiscard]] const void *data() const noexcept
@@ -206,10 +237,19 @@ class device_buffer
     {
         return stream_;
     }
-    /** The caller orders the new stream after every use of the memory. */
+    /** Orders the new stream behind the one before. The caller orders it behind uses on others. */
     void set_stream(cuda_stream_view stream) noexcept
     {
+        try {
+            go_over(stream);
+        } catch (...) { /* a driver that refuses this refuses the free as well */
+        }
         stream_ = stream;
+    }
+    /** Not in RMM: the device whose default streams are meant. */
+    [[nodiscard]] cuda_device_id device() const noexcept
+    {
+        return device_;
     }
     [[nodiscard]] device_async_resource_ref memory_resource() noexcept
     {
@@ -236,6 +276,34 @@ class device_buffer
             detail::copy_in_order(dst, src, bytes, stream);
         }
     }
+    [[nodiscard]] detail::stream_of_device place() const noexcept
+    {
+        return {device_, detail::handle_of(stream_)};
+    }
+    /* What follows on this stream runs behind the work of the stream before. */
+    void go_over(cuda_stream_view stream)
+    {
+        if (capacity_ != 0) {
+            detail::check([&] {
+                return rmm_stream_take_over(
+                    device_.value(), place().stream, detail::handle_of(stream));
+            });
+        }
+    }
+    /* Behind what was queued on the other's stream, and before what will be, its end above
+     * all. */
+    void copy_of(const device_buffer &other)
+    {
+        const cuda_set_device_raii scope(device_);
+
+        detail::order_streams(other.place(), place());
+        copy_to(data_, other.data(), size_, stream_);
+        try {
+            detail::order_streams(place(), other.place());
+        } catch (...) {
+            stream_.synchronize(); /* then the other cannot end too early */
+        }
+    }
     /* To another block, with the contents. The old one is freed behind the copy. */
     void reallocate(std::size_t capacity, cuda_stream_view stream)
     {
@@ -248,7 +316,7 @@ class device_buffer
             mr_->deallocate(stream, block, capacity, alignment_);
             throw;
         }
-        set_stream(stream);
+        stream_ = stream;
         free_block();
         data_ = block;
         capacity_ = capacity;

@@ -2,7 +2,7 @@
 /**
  * @file rmm/device_scalar.hpp
  *
- * One value in device memory. Lifetime, threads: as rmm/device_uvector.hpp.
+ * One value in device memory. Lifetime, stream order, threads: as rmm/device_uvector.hpp.
  */
 #ifndef RMM_COMPAT_DEVICE_SCALAR_HPP
 #define RMM_COMPAT_DEVICE_SCALAR_HPP
@@ -10,6 +10,7 @@
 #include <cstring>
 #include <utility>
 
+#include <rmm/cuda_device.hpp>
 #include <rmm/cuda_stream_view.hpp>
 #include <rmm/detail/exec_check_disable.hpp>
 #include <rmm/detail/export.hpp>
@@ -120,6 +121,7 @@ template <class T> class device_scalar
 
         std::memcpy(bytes, &value, sizeof(T));
         if (std::memcmp(bytes, bytes + 1, sizeof(T) - 1) == 0) {
+            const cuda_set_device_raii scope(storage_.device());
             detail::fill_in_order(data(), bytes[0], sizeof(T), stream);
         } else {
             storage_.set_element(0, value, stream);

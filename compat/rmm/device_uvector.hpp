@@ -4,8 +4,9 @@
  *
  * An array of device memory, uninitialised, of a trivially copyable type.
  *
- * Lifetime, threads: as rmm/device_buffer.hpp. Functions with _async do not wait: a value on
- * the host must stay valid until the stream has run.
+ * Lifetime, stream order, threads: as rmm/device_buffer.hpp. A default stream that an element is
+ * set or read on is that of the array's device. Functions with _async do not wait: a value on the
+ * host must stay valid until the stream has run.
  */
 #ifndef RMM_COMPAT_DEVICE_UVECTOR_HPP
 #define RMM_COMPAT_DEVICE_UVECTOR_HPP
@@ -18,6 +19,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <rmm/cuda_device.hpp>
 #include <rmm/cuda_stream_view.hpp>
 #include <rmm/detail/error.hpp>
 #include <rmm/detail/exec_check_disable.hpp>
@@ -99,6 +101,7 @@ template <class T> class device_uvector
     void set_element_async(size_type index, const T &value, cuda_stream_view stream)
     {
         check_index(index);
+        const cuda_set_device_raii scope(storage_.device());
         detail::copy_in_order(data() + index, &value, sizeof(T), stream);
     }
     /** A temporary would not live until the stream has copied it. */
@@ -106,12 +109,14 @@ template <class T> class device_uvector
     void set_element_to_zero_async(size_type index, cuda_stream_view stream)
     {
         check_index(index);
+        const cuda_set_device_raii scope(storage_.device());
         detail::fill_in_order(data() + index, 0, sizeof(T), stream);
     }
     /** Waits for the stream, as all that follow. */
     void set_element(size_type index, const T &value, cuda_stream_view stream)
     {
         check_index(index);
+        const cuda_set_device_raii scope(storage_.device());
         detail::copy_and_wait(data() + index, &value, sizeof(T), stream);
     }
     [[nodiscard]] T element(size_type index, cuda_stream_view stream) const
@@ -119,6 +124,7 @@ template <class T> class device_uvector
         std::remove_const_t<T> value;
 
         check_index(index);
+        const cuda_set_device_raii scope(storage_.device());
         detail::copy_and_wait(&value, data() + index, sizeof(T), stream);
         return value;
     }
@@ -246,6 +252,11 @@ template <class T> class device_uvector
     void set_stream(cuda_stream_view stream) noexcept
     {
         storage_.set_stream(stream);
+    }
+    /** Not in RMM: the device whose default streams are meant. */
+    [[nodiscard]] cuda_device_id device() const noexcept
+    {
+        return storage_.device();
     }
 
   private:

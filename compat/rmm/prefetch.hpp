@@ -2,7 +2,8 @@
 /**
  * @file rmm/prefetch.hpp
  *
- * Moves managed memory to a device in stream order. A hint: nothing for other memory.
+ * Moves managed memory to a device in stream order. A hint: nothing for other memory. A default
+ * stream is that of the current device.
  */
 #ifndef RMM_COMPAT_PREFETCH_HPP
 #define RMM_COMPAT_PREFETCH_HPP

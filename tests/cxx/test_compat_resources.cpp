@@ -359,7 +359,9 @@ CASE(the_default_of_a_device_is_the_librarys)
 
 CASE(a_default_that_was_set_in_c_is_the_default_here)
 {
+    rmm::cuda_set_device_raii device_1{rmm::cuda_device_id(1)};
     rmmc::pool_resource pool{rmmc::cuda_resource()};
+    rmm::cuda_set_device_raii device_0{rmm::cuda_device_id(0)};
     (void)rmmc::set_per_device_resource(1, pool);
     rmm::device_async_resource_ref ref =
         rmm::mr::get_per_device_resource_ref(rmm::cuda_device_id(1));
@@ -373,6 +375,28 @@ CASE(a_default_that_was_set_in_c_is_the_default_here)
     THROWS(
         rmm::out_of_range,
         rmm::mr::get_per_device_resource_ref(rmm::cuda_device_id(99)));
+}
+
+CASE(a_default_belongs_to_its_device)
+{
+    const rmm::cuda_device_id other(1);
+    program_memory::state state;
+    rmm::mr::pool_memory_resource pool(rmm::mr::cuda_memory_resource(), 0);
+    rmm::mr::statistics_resource_adaptor counted{rmm::mr::cuda_memory_resource()};
+
+    THROWS(rmm::logic_error, rmm::mr::set_per_device_resource(other, pool));
+    THROWS(rmm::logic_error, rmm::mr::set_per_device_resource(other, counted));
+    THROWS(
+        rmm::out_of_range,
+        rmm::mr::set_per_device_resource(
+            rmm::cuda_device_id(99), rmm::mr::cuda_memory_resource()));
+    /* what has no device of its own becomes that device's */
+    (void)rmm::mr::set_per_device_resource(other, rmm::mr::cuda_memory_resource());
+    CHECK(rmm_resource_device(rmmc::get_per_device_resource(1).get()) == 1);
+    (void)rmm::mr::set_per_device_resource(other, program_memory{&state});
+    CHECK(rmm_resource_device(rmmc::get_per_device_resource(1).get()) == 1);
+    CHECK(rmm::get_current_cuda_device() == rmm::cuda_device_id(0));
+    (void)rmm::mr::reset_per_device_resource(other);
 }
 
 CASE(memory_of_the_program_is_a_default_that_c_uses)

@@ -425,6 +425,12 @@ CASE(defaults_are_set_for_each_device)
     CHECK(rmmc::get_per_device_resource(1) == initial);
     rmmc::reset_current_device_resource();
     CHECK(rmmc::get_current_device_resource() != pool);
+    THROWS(rmmc::invalid_argument, rmmc::set_per_device_resource(1, pool));
+    CHECK(rmmc::get_per_device_resource(1) == initial);
+    {
+        const rmmc::scoped_device scope(1);
+        pool = rmmc::pool_resource{rmmc::cuda_resource()};
+    }
     CHECK(rmmc::set_per_device_resource(1, pool) == initial);
     rmmc::reset_per_device_resource(1);
     CHECK(rmmc::get_per_device_resource(1) == initial);

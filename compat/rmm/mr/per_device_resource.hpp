@@ -5,6 +5,10 @@
  * The default resource of each device: the library's own (rmm/device_resource.h), so programs in
  * C and Python use the same.
  *
+ * A default belongs to its device: what allocates on the current device (cuda_memory_resource, a
+ * class of the program) is used with that device current, and a resource that was created on
+ * another one, or an adaptor over it, is refused with rmm::logic_error.
+ *
  * A reference is valid until the default of its device is changed. Threads: any.
  */
 #ifndef RMM_COMPAT_MR_PER_DEVICE_RESOURCE_HPP
@@ -90,6 +94,9 @@ exchange_default(int device, std::optional<any_device_resource> next)
     default_resource entry;
 
     if (next.has_value()) {
+        (void)translated(
+            [&] { return rmmc::get_per_device_resource(device); }); /* is one */
+        const cuda_set_device_raii scope{cuda_device_id(device)};
         entry.library = library_resource_of(*next);
         entry.object = std::make_shared<any_device_resource>(std::move(*next));
     }

@@ -6,7 +6,9 @@
  * stream_allocator_adaptor binds one to it, as the standard's containers need. Containers
  * that touch their elements on the host need memory that the host can access.
  *
- * Lifetime: an allocator keeps a reference of its resource; the stream must outlive it.
+ * Lifetime: an allocator keeps a reference of its resource; the stream must outlive it. An
+ * allocator that keeps a stream allocates and frees with the device current that was current when
+ * it was made: a default stream is that of this device.
  * Threads, exceptions: as rmm/cxx/resource.hpp; std::bad_array_new_length for a count whose
  * bytes do not fit into a size_t.
  */
@@ -97,6 +99,37 @@ bool operator!=(
 namespace detail
 {
 
+/* The current device; -1: there is no GPU. */
+inline int device_here() noexcept
+{
+    int device = -1;
+
+    return rmm_device_current(&device) == RMM_OK ? device : -1;
+}
+
+/* The device of an object's default stream, around a free, which cannot fail: if the driver
+ * refuses, the current device stays. */
+class device_of_free
+{
+  public:
+    explicit device_of_free(int device) noexcept
+        : is_entered_(rmm_device_scope_enter(device, &scope_) == RMM_OK)
+    {
+    }
+    device_of_free(const device_of_free &) = delete;
+    device_of_free &operator=(const device_of_free &) = delete;
+    ~device_of_free()
+    {
+        if (is_entered_) {
+            rmm_device_scope_leave(&scope_);
+        }
+    }
+
+  private:
+    rmm_device_scope_t scope_{};
+    bool is_entered_;
+};
+
 /* What the adaptors of this library and of RMM's names, each an Adaptor, have in common. */
 template <template <class> class Adaptor, class Allocator, class Stream>
 class stream_bound_allocator
@@ -114,16 +147,21 @@ class stream_bound_allocator
     }
     template <class Other>
     stream_bound_allocator(const Adaptor<Other> &other)
-        : allocator_(other.underlying_allocator()), stream_(other.stream())
+        : allocator_(other.underlying_allocator()), stream_(other.stream()),
+          device_(other.device())
     {
     }
 
     [[nodiscard]] value_type *allocate(std::size_t count)
     {
+        const scoped_device scope(device_);
+
         return allocator_.allocate(count, stream_);
     }
     void deallocate(value_type *ptr, std::size_t count) noexcept
     {
+        const device_of_free scope(device_);
+
         allocator_.deallocate(ptr, count, stream_);
     }
     [[nodiscard]] Stream stream() const noexcept
@@ -134,10 +172,16 @@ class stream_bound_allocator
     {
         return allocator_;
     }
+    /** The device whose default streams are meant; -1: no GPU. */
+    [[nodiscard]] int device() const noexcept
+    {
+        return device_;
+    }
 
   private:
     Allocator allocator_;
     Stream stream_;
+    int device_ = device_here();
 };
 
 /** Equal ones may free each other's memory, on whatever stream. */

@@ -10,7 +10,9 @@
  *     int sum = thrust::reduce(rmmc::exec_policy(stream, mr), values.begin(), values.end());
  *
  * Lifetime: an allocator, and so a vector and a policy, keeps a reference of its resource;
- * the stream must outlive them. An empty `resource` argument is the current device's.
+ * the stream must outlive them. An empty `resource` argument is the current device's. Memory is
+ * allocated and freed with the device current that was current when the allocator was made: a
+ * default stream is that of this device.
  *
  * Threads, exceptions: as rmm/cxx/resource.hpp.
  */
@@ -58,17 +60,21 @@ template <class T> class thrust_allocator
     thrust_allocator &operator=(const thrust_allocator &) noexcept = default;
     template <class U>
     thrust_allocator(const thrust_allocator<U> &other)
-        : stream_(other.stream()), mr_(other.get_resource())
+        : stream_(other.stream()), mr_(other.get_resource()), device_(other.device())
     {
     }
 
     pointer allocate(size_type count)
     {
+        const scoped_device scope(device_);
+
         return pointer(static_cast<T *>(
             mr_.allocate(stream_, detail::bytes_of<T>(count), detail::align_of<T>)));
     }
     void deallocate(pointer ptr, size_type count) noexcept
     {
+        const detail::device_of_free scope(device_);
+
         mr_.deallocate(stream_, ptr.get(), count * sizeof(T), detail::align_of<T>);
     }
     stream_view stream() const noexcept
@@ -79,10 +85,16 @@ template <class T> class thrust_allocator
     {
         return mr_;
     }
+    /** The device whose default streams are meant; -1: no GPU. */
+    int device() const noexcept
+    {
+        return device_;
+    }
 
   private:
     stream_view stream_;
     resource mr_;
+    int device_ = detail::device_here();
 };
 
 template <class T, class U>
