@@ -24,7 +24,8 @@
  *
  * Devices: while a function runs, the resource's device is current, unless only the host
  * can access the memory. The graph capture mode of the thread is relaxed, so a cudaMalloc in
- * the function does not invalidate another thread's capture.
+ * the function does not invalidate another thread's capture. RMM_STREAM_PER_THREAD is as in
+ * rmm/custom_resource.h.
  *
  * Threads: as rmm/resource.h. The functions run on the thread that calls the resource, on
  * several threads at once, without a lock of this resource. They end by return
@@ -52,7 +53,7 @@ extern "C" {
 typedef rmm_status_t (*rmm_callback_alloc_fn)(
     size_t bytes, rmm_stream_t stream, void *payload, void **ptr_out);
 
-/** Free a block. Work queued on @p stream may still use it. */
+/** Free a block. Work queued on @p stream, of whatever device, may still use it. */
 typedef void (*rmm_callback_dealloc_fn)(
     void *ptr, size_t bytes, rmm_stream_t stream, void *payload);
 

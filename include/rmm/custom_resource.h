@@ -31,6 +31,8 @@
  * Devices: while a function other than is_equal() runs, the resource's device is current,
  * unless only the host can access the memory. The graph capture mode of the thread is
  * relaxed, so a cudaMalloc in the function does not invalidate another thread's capture.
+ * RMM_STREAM_PER_THREAD is that device's; if the caller has another one current, the library
+ * orders its stream of that name with the caller's.
  *
  * Threads: as rmm/resource.h. The functions run on the thread that calls the resource, on
  * several threads at once. They end by return (rmm/resource.h, functions of the program).
@@ -56,7 +58,7 @@ extern "C" {
 typedef rmm_status_t (*rmm_custom_alloc_fn)(
     size_t bytes, size_t align, rmm_stream_t stream, void *payload, void **ptr_out);
 
-/** Free a block. Work queued on @p stream may still use it. Size and alignment are those of
+/** Free a block. Work queued on @p stream, of whatever device, may still use it. Size and alignment are those of
  * the allocation. */
 typedef void (*rmm_custom_dealloc_fn)(
     void *ptr, size_t bytes, size_t align, rmm_stream_t stream, void *payload);

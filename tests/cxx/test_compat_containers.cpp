@@ -3,7 +3,9 @@
 #define RMM_CXX_MAIN
 #include "cxx/harness.hpp"
 
+#include <algorithm>
 #include <array>
+#include <memory>
 #include <sstream>
 #include <stdexcept>
 #include <vector>
@@ -262,6 +264,132 @@ CASE(a_buffer_frees_on_its_own_device_and_stream)
     CHECK(pool.get_stats().current_bytes == 0);
     CHECK(pool.get_stats().invalid_free_count == 0);
     rmmc::reset_per_device_resource(1);
+}
+
+/* Bytes that were written last on the buffer's stream, as the host sees them. */
+static bool holds(const rmm::device_buffer &buffer, unsigned char value)
+{
+    std::vector<unsigned char> found(buffer.size());
+    const rmm::cuda_set_device_raii scope(buffer.device());
+
+    rmmc::memcpy(found.data(), buffer.data(), found.size(), buffer.stream().value());
+    return std::count(found.begin(), found.end(), value) ==
+           static_cast<std::ptrdiff_t>(found.size());
+}
+
+static void fill(rmm::device_buffer &buffer, unsigned char value)
+{
+    const rmm::cuda_set_device_raii scope(buffer.device());
+
+    rmmc::memset_async(buffer.data(), value, buffer.size(), buffer.stream().value());
+}
+
+/* A pool of a device, which gives a block of the same size again. */
+static rmm::mr::pool_memory_resource pool_on(int device)
+{
+    const rmm::cuda_set_device_raii scope{rmm::cuda_device_id(device)};
+
+    return rmm::mr::pool_memory_resource(rmm::mr::cuda_memory_resource(), 1 << 20);
+}
+
+static rmm::device_buffer
+filled_on(int device, rmm::cuda_stream_view stream, unsigned char value)
+{
+    const rmm::cuda_set_device_raii scope{rmm::cuda_device_id(device)};
+    static rmm::mr::pool_memory_resource pools[] = {pool_on(0), pool_on(1)};
+    rmm::device_buffer buffer(2000, stream, pools[device]);
+
+    fill(buffer, value);
+    return buffer;
+}
+
+/* The default stream has the same handle on both devices. */
+CASE(a_copy_is_ordered_with_its_source)
+{
+    const rmm::cuda_stream own(rmm::cuda_stream::flags::non_blocking);
+    const rmm::cuda_stream_view streams[] = {
+        rmm::cuda_stream_default, rmm::cuda_stream_per_thread, own.view()};
+
+    for (unsigned seed = 1; seed < 20; seed++) {
+        for (rmm::cuda_stream_view from : streams) {
+            for (rmm::cuda_stream_view to : streams) {
+                const auto value = static_cast<unsigned char>(seed);
+
+                rmm_sim_reseed(seed);
+                rmm::device_buffer source = filled_on(1, from, value);
+                rmm::device_buffer copy(source, to); /* on device 0 */
+                source = rmm::device_buffer();       /* its memory goes to the next */
+                rmm::device_buffer next = filled_on(1, from, 0xee);
+
+                CHECK(copy.device() == rmm::cuda_device_id(0));
+                CHECK(holds(copy, value));
+            }
+        }
+    }
+}
+
+CASE(a_buffer_takes_its_order_along_to_another_stream)
+{
+    const rmm::cuda_stream first(rmm::cuda_stream::flags::non_blocking);
+    const rmm::cuda_stream other(rmm::cuda_stream::flags::non_blocking);
+
+    for (unsigned seed = 1; seed < 40; seed++) {
+        const auto value = static_cast<unsigned char>(seed);
+        std::vector<unsigned char> seen(2000);
+
+        rmm_sim_reseed(seed);
+        {
+            rmm::device_buffer buffer = filled_on(0, first, value);
+            rmmc::memcpy_async(seen.data(), buffer.data(), seen.size(), first.value());
+            switch (seed % 4) {
+            case 0:
+                buffer.set_stream(other);
+                break;
+            case 1:
+                buffer.resize(3000, other);
+                break;
+            case 2:
+                buffer.reserve(10, other);
+                break;
+            default:
+                buffer.shrink_to_fit(other);
+                break;
+            }
+            buffer.resize(2000, other);
+            CHECK(holds(buffer, value));
+        }
+        rmm::device_buffer next = filled_on(0, other, 0xee);
+        first.synchronize();
+        CHECK(
+            std::count(seen.begin(), seen.end(), value) ==
+            static_cast<std::ptrdiff_t>(seen.size()));
+    }
+}
+
+/* Of the array's device, whatever device is current. */
+CASE(elements_are_on_the_default_stream_of_their_device)
+{
+    for (unsigned seed = 1; seed < 40; seed++) {
+        std::unique_ptr<rmm::device_uvector<int>> array;
+        std::unique_ptr<rmm::device_scalar<int>> scalar;
+        const int value = static_cast<int>(seed);
+
+        rmm_sim_reseed(seed);
+        {
+            const rmm::cuda_set_device_raii scope(rmm::cuda_device_id(1));
+            array =
+                std::make_unique<rmm::device_uvector<int>>(2, rmm::cuda_stream_default);
+            scalar =
+                std::make_unique<rmm::device_scalar<int>>(rmm::cuda_stream_default);
+            array->set_element_async(0, value, rmm::cuda_stream_default);
+            scalar->set_value_async(value, rmm::cuda_stream_default);
+        }
+        CHECK(array->element(0, rmm::cuda_stream_default) == value);
+        CHECK(scalar->value(rmm::cuda_stream_default) == value);
+        array->set_element_to_zero_async(1, rmm::cuda_stream_default);
+        array->set_element_async(0, value, rmm::cuda_stream_default);
+        CHECK(array->element(1, rmm::cuda_stream_default) == 0);
+    }
 }
 
 CASE(an_array_has_elements_that_are_set_and_read)

@@ -3,6 +3,7 @@
 #define RMM_CXX_MAIN
 #include "cxx/harness.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <list>
@@ -435,6 +436,60 @@ CASE(defaults_are_set_for_each_device)
     rmmc::reset_per_device_resource(1);
     CHECK(rmmc::get_per_device_resource(1) == initial);
     THROWS(rmmc::out_of_range, rmmc::get_per_device_resource(7));
+}
+
+/* A default stream is that of the allocator's device, also when it frees. */
+CASE(an_allocator_with_a_stream_keeps_its_device)
+{
+    const rmmc::stream_view stream(RMM_STREAM_PER_THREAD);
+    rmmc::resource pool;
+
+    for (unsigned seed = 1; seed < 40; seed++) {
+        unsigned char seen[1000] = {0};
+
+        rmm_sim_reseed(seed);
+        rmmc::set_device(1);
+        if (!pool) {
+            pool = rmmc::pool_resource(rmmc::cuda_resource());
+        }
+        {
+            rmmc::stream_allocator_adaptor allocator(
+                rmmc::polymorphic_allocator<unsigned char>(pool), stream);
+            CHECK(allocator.device() == 1);
+            unsigned char *block = allocator.allocate(sizeof(seen));
+            rmmc::memset_async(block, 1, sizeof(seen), stream);
+            rmmc::memcpy_async(seen, block, sizeof(seen), stream);
+            rmmc::set_device(0);
+            rmmc::stream_allocator_adaptor<rmmc::polymorphic_allocator<unsigned char>>
+                copy(allocator);
+            copy.deallocate(block, sizeof(seen)); /* behind the copy to `seen` */
+            CHECK(copy.device() == 1 && rmmc::current_device() == 0);
+        }
+        rmmc::stream other;
+        rmmc::device_buffer next(sizeof(seen), other, pool);
+        rmmc::memset_async(next.data(), 2, sizeof(seen), other);
+        other.synchronize();
+        rmmc::set_device(1);
+        stream.synchronize();
+        rmmc::set_device(0);
+        CHECK(std::count(seen, seen + sizeof(seen), 1) == sizeof(seen));
+    }
+}
+
+CASE(streams_are_ordered)
+{
+    for (unsigned seed = 1; seed < 40; seed++) {
+        unsigned char bytes[2] = {0, 0};
+
+        rmm_sim_reseed(seed);
+        rmmc::set_device(1);
+        rmmc::memset_async(bytes, 1, 1, RMM_STREAM_PER_THREAD);
+        rmmc::set_device(0);
+        rmmc::order_streams(1, RMM_STREAM_PER_THREAD, 0, RMM_STREAM_PER_THREAD);
+        rmmc::memcpy_async(bytes + 1, bytes, 1, RMM_STREAM_PER_THREAD);
+        rmmc::stream_view(RMM_STREAM_PER_THREAD).synchronize();
+        CHECK(bytes[1] == 1);
+    }
 }
 
 CASE(questions_about_devices_and_copies_are_answered)

@@ -116,6 +116,15 @@ inline void memset_async(void *ptr, int value, std::size_t bytes, stream_view st
     detail::call().check(rmm_memset_async(ptr, value, bytes, stream.value()));
 }
 
+/** What is queued on @p later from now on runs behind all that is queued on @p earlier, as
+ * rmm_stream_order(). A default stream is that of the device before it. */
+inline void order_streams(
+    int earlier_device, stream_view earlier, int later_device, stream_view later)
+{
+    detail::call().check(
+        rmm_stream_order(earlier_device, earlier.value(), later_device, later.value()));
+}
+
 /* --- the default resource of each device --------------------------------------------- */
 
 inline resource get_per_device_resource(int device)
