@@ -58,8 +58,10 @@ extern "C" {
 typedef rmm_status_t (*rmm_custom_alloc_fn)(
     size_t bytes, size_t align, rmm_stream_t stream, void *payload, void **ptr_out);
 
-/** Free a block. Work queued on @p stream, of whatever device, may still use it. Size and alignment are those of
- * the allocation. */
+/**
+ * Free a block. Work queued on @p stream, of whatever device, may still use it. Size and
+ * alignment are those of the allocation.
+ */
 typedef void (*rmm_custom_dealloc_fn)(
     void *ptr, size_t bytes, size_t align, rmm_stream_t stream, void *payload);
 

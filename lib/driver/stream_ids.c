@@ -109,7 +109,8 @@ rmm_stream_origin_t rmm__stream_origin(rmm_stream_t stream)
 {
     size_t origin = RMM_STREAM_UNKNOWN;
 
-    if (rmm_stream_is_default(stream) || rmm_stream_is_per_thread_default(stream)) {
+    if (rmm_stream_is_default(stream) || rmm_stream_is_per_thread_default(stream) ||
+        rmm__stream_id_find(stream) != 0) {
         return RMM_STREAM_LIVE;
     }
     rmm__mutex_lock(&changes);

@@ -181,7 +181,8 @@ int rmm__stream_order(
 int rmm__stream_take_over(
     const rmm_driver_t *driver, rmm_stream_place_t former, rmm_stream_place_t next)
 {
-    return rmm__stream_origin(former.stream) == RMM_STREAM_UNKNOWN
+    return is_same(former, next) ||
+                   rmm__stream_origin(former.stream) == RMM_STREAM_UNKNOWN
                ? RMM_DRIVER_OK
                : rmm__stream_order(driver, former, next);
 }

@@ -90,7 +90,11 @@ static void order_per_thread(
         self->driver->device_get(&callers.device) != RMM_DRIVER_OK) {
         return;
     }
-    (void)(direction == FROM_CALLER ? rmm__stream_order(self->driver, callers, own) : rmm__stream_order(self->driver, own, callers));
+    if (direction == FROM_CALLER) {
+        (void)rmm__stream_order(self->driver, callers, own);
+    } else {
+        (void)rmm__stream_order(self->driver, own, callers);
+    }
 }
 
 /* False, with the status: the function cannot be called. */

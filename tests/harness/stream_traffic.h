@@ -69,6 +69,7 @@ typedef struct traffic {
         own_streams_only; /* a device's memory is used on that device's streams alone */
     traffic_wrong_t wrong;
 
+    rmm_resource_t *pinned; /* for `found`, so that a real GPU copies late as well */
     rmm_stream_t streams[TRAFFIC_STREAMS];
     traffic_buffer_t buffers[TRAFFIC_BUFFERS];
     traffic_block_t blocks[TRAFFIC_BLOCKS];
@@ -493,11 +494,13 @@ static inline void traffic_begin(traffic_t *t)
         t->buffers[i] = (traffic_buffer_t){
             .buffer = RMM_DEVICE_BUFFER_INIT, .bytes = traffic_memory(t->most_bytes)};
     }
+    assert_ok(rmm_pinned_resource_create(&t->pinned));
     for (int i = 0; i < TRAFFIC_READS; i++) {
+        void *found;
+
+        assert_ok(rmm_resource_alloc_sync(t->pinned, t->most_bytes, 0, &found));
         t->reads[i] = (traffic_read_t){
-            .place = -1,
-            .found = traffic_memory(t->most_bytes),
-            .expected = traffic_memory(t->most_bytes)};
+            .place = -1, .found = found, .expected = traffic_memory(t->most_bytes)};
     }
 }
 
@@ -518,9 +521,10 @@ static inline void traffic_end(traffic_t *t)
         assert_ok(rmm_stream_destroy(t->streams[place]));
     }
     for (int i = 0; i < TRAFFIC_READS; i++) {
-        free(t->reads[i].found);
+        rmm_resource_dealloc_sync(t->pinned, t->reads[i].found, t->most_bytes, 0);
         free(t->reads[i].expected);
     }
+    rmm_resource_release(t->pinned);
     for (int i = 0; i < t->resource_count; i++) {
         rmm_stats_t stats = RMM_STATS_INIT;
 

@@ -387,6 +387,27 @@ CASE(what_is_captured_is_the_programs_to_order)
     }
 }
 
+/* The graph reads what the copy replaced: it is set aside until the graph is gone. */
+CASE(a_captured_copy_onto_itself_keeps_its_source)
+{
+    rmm_device_buffer_t buffer = RMM_DEVICE_BUFFER_INIT;
+    const rmm_stream_t captured = scene.streams[3];
+    rmm_sim_graph_t graph;
+
+    begin_at(0, 0, 7, &buffer);
+    assert_ok(rmm_stream_synchronize(RMM_STREAM_LEGACY));
+    assert_cuda(rmm_sim_begin_capture(captured, RMM_CAPTURE_MODE_GLOBAL));
+    assert_ok(rmm_device_buffer_copy(&buffer, &buffer, captured, scene.mr[0]));
+    assert_cuda(rmm_sim_end_capture(captured, &graph));
+    overwrite(0, RMM_STREAM_LEGACY);
+    assert_ok(rmm_stream_synchronize(RMM_STREAM_LEGACY));
+    assert_cuda(rmm_sim_graph_launch(graph, captured));
+    assert_buffer(&buffer, 7);
+    assert_cuda(rmm_sim_graph_destroy(graph));
+    rmm_device_buffer_fini(&buffer);
+    assert_ok(rmm_resource_trim(scene.mr[0], 0));
+}
+
 /* While a blocking stream captures, nothing may touch the legacy default stream. */
 CASE(a_capture_that_forbids_the_default_stream_stays_whole)
 {

@@ -392,6 +392,29 @@ CASE(keeps_dependencies_inside_a_capture)
     assert_ruined(side);
 }
 
+CASE(tells_whether_the_legacy_stream_may_be_used)
+{
+    rmm_stream_t blocking = make_stream(0);
+    rmm_sim_graph_t graph;
+    int is_open = -1;
+
+    assert_cuda(sim_driver()->legacy_is_open(&is_open));
+    assert_int_equal(is_open, 1);
+    assert_cuda(rmm_sim_begin_capture(stream, RELAXED)); /* non-blocking */
+    assert_cuda(sim_driver()->legacy_is_open(&is_open));
+    assert_int_equal(is_open, 1);
+    assert_cuda(rmm_sim_begin_capture(blocking, RELAXED));
+    assert_cuda(sim_driver()->legacy_is_open(&is_open));
+    assert_int_equal(is_open, 0);
+    assert_cuda(rmm_sim_end_capture(blocking, &graph)); /* whole */
+    assert_cuda(rmm_sim_graph_destroy(graph));
+    assert_cuda(rmm_sim_end_capture(stream, &graph));
+    assert_cuda(rmm_sim_graph_destroy(graph));
+    assert_cuda(sim_driver()->legacy_is_open(&is_open));
+    assert_int_equal(is_open, 1);
+    assert_cuda(sim_driver()->stream_destroy(blocking));
+}
+
 CASE(ruins_a_blocking_streams_capture_through_the_legacy_stream)
 {
     rmm_stream_t blocking = make_stream(0);

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include "core/host_memory.h"
 #include "driver/stream_ids.h"
 
 static uint64_t id_of(rmm_stream_t stream)
@@ -86,6 +87,53 @@ TEST_CASE(a_reused_handle_is_another_stream)
     }
     assert_ok(rmm_stream_destroy(stream));
     assert_int_equal(entry_count(), 0);
+}
+
+/* More than the table of ids has room for. */
+TEST_CASE(knows_which_of_its_streams_have_ended)
+{
+    enum { MANY = 3000 };
+    static rmm_stream_t streams[MANY];
+    rmm_stream_t others;
+
+    assert_cuda(sim_driver()->stream_create(0, &others));
+    assert_int_not_equal(
+        rmm__stream_origin(others), RMM_STREAM_LIVE); /* its handle may be old */
+    assert_int_equal(rmm__stream_origin(NULL), RMM_STREAM_LIVE);
+    assert_int_equal(rmm__stream_origin(RMM_STREAM_LEGACY), RMM_STREAM_LIVE);
+    assert_int_equal(rmm__stream_origin(RMM_STREAM_PER_THREAD), RMM_STREAM_LIVE);
+    for (int i = 0; i < MANY; i++) {
+        streams[i] = make_stream(0);
+    }
+    for (int i = 0; i < MANY; i++) {
+        assert_int_equal(rmm__stream_origin(streams[i]), RMM_STREAM_LIVE);
+    }
+    for (int i = 0; i < MANY; i++) {
+        assert_ok(rmm_stream_destroy(streams[i]));
+        assert_int_equal(rmm__stream_origin(streams[i]), RMM_STREAM_ENDED);
+    }
+    streams[0] = make_stream(0); /* of a handle that was there before */
+    assert_int_equal(rmm__stream_origin(streams[0]), RMM_STREAM_LIVE);
+    assert_ok(rmm_stream_destroy(streams[0]));
+    assert_cuda(sim_driver()->stream_destroy(others));
+}
+
+/* The room may be there from before: at most it is unknown, and never named wrongly. */
+TEST_CASE(a_stream_without_host_memory_may_be_unknown)
+{
+    enum { MANY = 2000 };
+    static rmm_stream_t streams[MANY];
+
+    for (int i = 0; i < MANY; i++) {
+        rmm__host_memory_fail(1);
+        streams[i] = make_stream(0);
+        rmm__host_memory_fail(0);
+        assert_int_not_equal(rmm__stream_origin(streams[i]), RMM_STREAM_ENDED);
+    }
+    for (int i = 0; i < MANY; i++) {
+        assert_ok(rmm_stream_destroy(streams[i]));
+        assert_int_not_equal(rmm__stream_origin(streams[i]), RMM_STREAM_LIVE);
+    }
 }
 
 TEST_CASE(still_knows_that_a_stream_captures)
