@@ -494,11 +494,19 @@ bool mountpoint_clear(const char *wanted, char *text, size_t text_bytes)
 {
     const reason_t reason = {text, text_bytes};
     char chosen[PATH_MAX], path[PATH_MAX];
+    struct stat status;
     if (wanted == NULL && !default_path(chosen, &reason)) {
         return false;
     }
-    return resolve(wanted != NULL ? wanted : chosen, path, &reason) &&
-           clear_all_dead(path, &reason);
+    if (!resolve(wanted != NULL ? wanted : chosen, path, &reason) ||
+        !clear_all_dead(path, &reason)) {
+        return false;
+    }
+    /* A name that was mistyped must not pass for a cleared mount. */
+    if (wanted != NULL && lstat(path, &status) != 0 && errno == ENOENT) {
+        return refuse(&reason, "%s does not exist: nothing is mounted there", wanted);
+    }
+    return true;
 }
 
 void mountpoint_unlock(mountpoint_t *mountpoint)

@@ -40,7 +40,7 @@ bool mountpoint_prepare(
 void mountpoint_unlock(mountpoint_t *mountpoint);
 
 /* Unmount a dead mount of ours, and nothing else: a live one is another daemon's. True too if
- * there is none. */
+ * nothing is mounted there; false with a reason if wanted does not exist. Makes nothing. */
 bool mountpoint_clear(const char *wanted, char *reason, size_t reason_bytes);
 
 /* Undo what mountpoint_prepare made. */

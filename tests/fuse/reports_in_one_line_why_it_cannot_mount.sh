@@ -18,6 +18,10 @@ refuses() { # PATTERN ARGUMENT...
 refuses "$work/nowhere does not exist: .mkdir" "$work/nowhere"
 refuses "No such file or directory: name an empty directory" "$work/nowhere/deeper"
 refuses "no?\[31m? does not exist" "$work/no"$'\e[31m\a'
+refuses "$work/nowhere does not exist: nothing is mounted there" --clear "$work/nowhere"
+refuses "No such file or directory" -c "$work/nowhere/deeper"
+[ ! -e "$work/nowhere" ] || fail "rmmfs made a directory that somebody named"
+"$RMMFS" -c "$mnt" || fail "nothing is mounted there: nothing to clear, and no failure"
 expected=2 refuses "unknown mount option 'no?\[31m?'" -o $'no\e[31m\a' "$mnt"
 expected=2 refuses "option '--no?\[31m?'" $'--no\e[31m\a'
 touch "$work/file"
