@@ -44,7 +44,7 @@ rows "$leaks" | awk -v thread="${program_pid[a]}" '$1 !~ /^0x[0-9a-f]+$/ || $3 !
     $5 != -1 || $6 !~ /^[0-9]+$/ || $6 > 120e9 || $7 != thread { exit 1 }' ||
     fail "columns: $(cat "$mnt/$leaks")"
 [ "$(rows "$leaks" | awk '$2 == 77 { print $8 }')" = - ] || fail "a stack that was not captured"
-rows "$leaks" | awk -v frame="(^|;)$program\\+0x[0-9a-f]+;" '$2 == 1234 && $8 !~ frame { exit 1 }' ||
+rows "$leaks" | awk -v frame="(^|;)$program[+]0x[0-9a-f]+;" '$2 == 1234 && $8 !~ frame { exit 1 }' ||
     fail "stacks: $(cat "$mnt/$leaks")"
 expect "proc/${program_pid[b]}/leaks" "$header"
 expect_functions "$leaks" 1234

@@ -106,7 +106,7 @@ TEST_CASE(what_the_budget_refuses_takes_no_memory)
     memory_t *memory = &model->budget.memory;
     const uid_t uid = 4711;
     uint64_t most = budget_limit(&model->budget, uid, BUDGET_LOG_BYTES);
-    memory_find_group(memory, "/nonexistent", "0::/\n");
+    memory_find_group(memory, "/proc/nowhere", "0::/\n");
     memory->credit = MEMORY_CREDIT_BYTES;
     model->journal = journal_open(0, &model->budget);
     const member_t *member = fixture_process(fixture, 4711);

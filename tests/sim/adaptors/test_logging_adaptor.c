@@ -330,9 +330,9 @@ TEST_CASE(bad_options_are_refused)
     rmm_resource_t *cuda = make_cuda();
     rmm_resource_t *mr = NULL;
 
-    options.path = "/no/such/folder/log.csv";
+    options.path = "/proc/nowhere/log.csv";
     assert_int_equal(rmm_logging_adaptor_create(cuda, &options, &mr), RMM_ERR_IO);
-    assert_non_null(strstr(rmm_last_error_message(), "/no/such/folder/log.csv"));
+    assert_non_null(strstr(rmm_last_error_message(), "/proc/nowhere/log.csv"));
     options.format = 7;
     assert_int_equal(
         rmm_logging_adaptor_create(cuda, &options, &mr), RMM_ERR_INVALID_ARGUMENT);

@@ -344,5 +344,5 @@ static bool runs_on_without_it(const char *value)
 TEST_CASE(runs_on_when_the_injected_library_cannot_be_loaded)
 {
     assert_true(holds(
-        "CUDA_INJECTION64_PATH", "/nonexistent/libinject.so", runs_on_without_it));
+        "CUDA_INJECTION64_PATH", "/proc/nowhere/libinject.so", runs_on_without_it));
 }

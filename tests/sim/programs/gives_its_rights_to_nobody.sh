@@ -38,6 +38,6 @@ refuses() { # COMMAND...
 }
 refuses "$run" -- "$program" plain
 refuses "$run" --summary -- "$program"
-PATH=/nowhere:$work:$PATH refuses "$run" -- program
+PATH=/proc/nowhere:$work:$PATH refuses "$run" -- program
 chgrp "$(id -g)" "$program" # the rights of the caller: no others
 "$run" --diag usage -- "$program" plain >/dev/null

@@ -696,8 +696,8 @@ TEST_CASE(says_in_one_line_why_a_log_cannot_be_read)
 {
     char line[700];
     assert_error_line(
-        "/nonexistent.csv", 1,
-        "cannot read /nonexistent.csv: No such file or directory");
+        "/proc/nowhere.csv", 1,
+        "cannot read /proc/nowhere.csv: No such file or directory");
     assert_error_line("/tmp", 1, "cannot read /tmp: it is a directory, not a log");
     assert_error_line("''", 1, "cannot read \"\": No such file or directory");
 

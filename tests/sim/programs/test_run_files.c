@@ -76,8 +76,8 @@ static void run_with_named_files(child_t *self, void *argument)
         const char *options, *program;
         int status, left;
     } cases[] = {
-        {"", "/nonexistent", 127, 0},
-        {"--timeline /nonexistent/page", PROGRAM, 125, 0},
+        {"", "/proc/nowhere", 127, 0},
+        {"--timeline /proc/nowhere/page", PROGRAM, 125, 0},
         {"", PROGRAM, 0, 1}};
     char command[512];
 

@@ -192,7 +192,7 @@ TEST_CASE(reports_what_cannot_be_run_as_env_does)
 {
     char arguments[256], line[256];
     assert_refused(
-        "-- /nonexistent", 127, "cannot run /nonexistent: No such file or directory");
+        "-- /proc/nowhere", 127, "cannot run /proc/nowhere: No such file or directory");
     assert_refused("-- ''", 127, "cannot run \"\": No such file or directory");
     write_text("plain", "no program\n", 0644);
     snprintf(arguments, sizeof arguments, "-- %s/plain", place);
@@ -235,10 +235,10 @@ TEST_CASE(its_help_names_every_mode)
 
 TEST_CASE(refuses_to_push_out_another_tool)
 {
-    setenv("CUDA_INJECTION64_PATH", "/nonexistent/libinject.so", 1);
+    setenv("CUDA_INJECTION64_PATH", "/proc/nowhere/libinject.so", 1);
     assert_refused(
         "-- /bin/true", 125,
-        "CUDA_INJECTION64_PATH is already set, to /nonexistent/libinject.so: one tool "
+        "CUDA_INJECTION64_PATH is already set, to /proc/nowhere/libinject.so: one tool "
         "at "
         "a time can be injected; unset it first");
     setenv("CUDA_INJECTION64_PATH", library, 1); /* itself, nested */
@@ -249,10 +249,10 @@ TEST_CASE(refuses_to_push_out_another_tool)
 
 TEST_CASE(says_when_the_named_library_is_not_there)
 {
-    setenv("RMM_INJECT_LIBRARY", "/nonexistent.so", 1);
+    setenv("RMM_INJECT_LIBRARY", "/proc/nowhere.so", 1);
     assert_refused(
         "-- /bin/true", 125,
-        "RMM_INJECT_LIBRARY names /nonexistent.so: No such file or directory; name "
+        "RMM_INJECT_LIBRARY names /proc/nowhere.so: No such file or directory; name "
         "librmm-inject.so, or unset it");
     setenv("RMM_INJECT_LIBRARY", place, 1);
     run("-- /bin/true");

@@ -624,12 +624,12 @@ CASE(a_bad_line_is_reported_before_the_program_runs)
         line,
         "1: \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\": the line is longer than "
         "1022 characters");
-    run("--summary --suppressions /nonexistent -- " PROGRAM);
+    run("--summary --suppressions /proc/nowhere -- " PROGRAM);
     program_assert_status(&program, 125);
     assert_string_equal(
-        program.err, "rmm-run: --suppressions: cannot read /nonexistent: No such file "
+        program.err, "rmm-run: --suppressions: cannot read /proc/nowhere: No such file "
                      "or directory\n");
-    run("--no-summary --suppressions /nonexistent -- " PROGRAM);
+    run("--no-summary --suppressions /proc/nowhere -- " PROGRAM);
     program_assert_status(&program, 2);
 }
 
@@ -681,13 +681,13 @@ CASE(says_what_it_cannot_write_before_the_program_runs)
     char command[512];
 
     snprintf(
-        command, sizeof(command), "--report /nonexistent/report -- /usr/bin/touch %s",
+        command, sizeof(command), "--report /proc/nowhere/report -- /usr/bin/touch %s",
         report_path);
     run(command);
     program_assert_status(&program, 125);
     assert_string_equal(
         program.err,
-        "rmm-run: --report: cannot write /nonexistent/report: No such file "
+        "rmm-run: --report: cannot write /proc/nowhere/report: No such file "
         "or directory\n");
     assert_int_not_equal(access(report_path, F_OK), 0);
     run("--report /dev/full -- " PROGRAM);
@@ -697,7 +697,7 @@ CASE(says_what_it_cannot_write_before_the_program_runs)
 
 CASE(reports_a_program_that_cannot_be_executed)
 {
-    run("--summary -- /nonexistent");
+    run("--summary -- /proc/nowhere");
     program_assert_status(&program, 127);
     run("--summary -- /etc/passwd");
     program_assert_status(&program, 126);
@@ -709,11 +709,11 @@ CASE(an_earlier_report_stays_until_there_is_another)
 {
     json_t *report = NULL;
 
-    run_reported("", "/nonexistent");
+    run_reported("", "/proc/nowhere");
     program_assert_status(&program, 127);
     assert_int_not_equal(access(report_path, F_OK), 0);
     run_reported("", PROGRAM " overrun 3");
-    run_reported("", "/nonexistent");
+    run_reported("", "/proc/nowhere");
     program_assert_status(&program, 127);
     report = read_report();
     assert_int_equal(number_in(report, "findings_total"), 3);

@@ -332,17 +332,17 @@ class Programs(Case):
 
     def test_what_cannot_be_written_is_said_before_the_program_runs(self):
         touched = self.path("touched")
-        self.trace = "/nonexistent/trace"
+        self.trace = "/proc/nowhere/trace"
         self.assert_refused(
             self.draw("/usr/bin/touch", touched), 125,
-            "^rmm-run: --trace: cannot write /nonexistent/trace: No such file or directory$")
+            "^rmm-run: --trace: cannot write /proc/nowhere/trace: No such file or directory$")
         self.assertFalse(os.path.exists(touched))
         self.trace = self.out
         self.assert_refused(self.draw("/bin/true"), 125, "^rmm-run: --trace: cannot write .*: "
                             "Is a directory$")
 
     def test_a_program_that_cannot_run_leaves_nothing(self):
-        self.assert_refused(self.draw("/nonexistent"), 127, "^rmm-run: cannot run /nonexistent")
+        self.assert_refused(self.draw("/proc/nowhere"), 127, "^rmm-run: cannot run /proc/nowhere")
 
     def test_bad_numbers_of_events_are_refused(self):
         for number in ("0", "15", "4194305", "many"):
@@ -453,7 +453,7 @@ class Logs(Case):
         self.assert_refused(result, 1, "free of an address that is not allocated")
 
     def test_what_is_no_log_is_an_error(self):
-        self.assert_refused(self.show("/nonexistent"), 1, "cannot read /nonexistent")
+        self.assert_refused(self.show("/proc/nowhere"), 1, "cannot read /proc/nowhere")
         self.assert_refused(self.show(self.write([])), 1, "the log has no operation")
         self.assert_refused(self.show(self.write(["junk\n"] * 30)), 1, "not an allocation log")
 

@@ -148,8 +148,8 @@ static void writes_files(child_t *self, void *argument)
     CHECK(rmm_log_to_file(second) == RMM_OK);
     rmm__log_warn("to the second");
     CHECK(lines_of(first) == 4 && lines_of(second) == 1);
-    CHECK(rmm_log_to_file("/no/such/folder/log") == RMM_ERR_IO);
-    CHECK(strstr(rmm_last_error_message(), "/no/such/folder/log") != NULL);
+    CHECK(rmm_log_to_file("/proc/nowhere/log") == RMM_ERR_IO);
+    CHECK(strstr(rmm_last_error_message(), "/proc/nowhere/log") != NULL);
     CHECK(rmm_log_to_file("") == RMM_ERR_INVALID_ARGUMENT);
     CHECK(rmm_log_to_file(NULL) == RMM_ERR_INVALID_ARGUMENT);
     rmm__log_warn("still to the second");
@@ -170,11 +170,11 @@ static void names_a_bad_file(child_t *self, void *argument)
 {
     const char *path = divert_stderr();
 
-    setenv("RMM_DEBUG_LOG_FILE", "/no/such/folder/log", 1);
+    setenv("RMM_DEBUG_LOG_FILE", "/proc/nowhere/log", 1);
     rmm__log_warn("a warning");
     _exit(
         lines_of(path) == 2 &&
-                strstr(content_of(path), "/no/such/folder/log cannot be opened") != NULL
+                strstr(content_of(path), "/proc/nowhere/log cannot be opened") != NULL
             ? 0
             : 1);
 }
