@@ -62,7 +62,7 @@ typedef struct rmm_resource rmm_resource_t;
 /** The largest alignment that a request may have. */
 #define RMM_ALIGN_MAX RMM_CAST(size_t, 2 * 1024 * 1024)
 
-/** rmm_resource_properties() */
+/** Bits of rmm_resource_properties(): who can access the memory. */
 #define RMM_DEVICE_ACCESSIBLE 0x1u
 #define RMM_HOST_ACCESSIBLE 0x2u
 

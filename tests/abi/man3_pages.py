@@ -3,7 +3,8 @@
 """
 usage: man3_pages.py SOURCE PREFIX LIBRARY
 
-Every function that the library exports has an installed man page. The page has its prototype, says
+Every function that the library exports has an installed man page, and so has every callback type,
+every flag, and every struct that a function takes. The page of a function has its prototype, says
 what each parameter is, what it returns, and the statuses if it returns one. There is no page of
 anything else, a page names no page that is not there, and groff finds nothing wrong. The generator
 refuses a header that leaves one of these open.
@@ -36,6 +37,19 @@ def declared_inline():
     paths = (SOURCE / "include/rmm").glob("*.h")
     text = "".join(path.read_text(encoding="utf-8") for path in paths)
     return set(re.findall(r"^static inline \w[\w ]* \*?(rmm_\w+)\(", text, re.MULTILINE))
+
+
+def declared_otherwise():
+    """(what must have a page, what may have one) of the headers, read in another way than theirs."""
+    must, may = set(), set()
+    for path in [*(SOURCE / "include/rmm").glob("*.h"), *(SOURCE / "include/rmm/sys").glob("*.h")]:
+        text = path.read_text(encoding="utf-8")
+        must |= set(re.findall(r"\(\*(rmm_\w+_fn)\)\(", text))
+        must |= set(re.findall(r"#define (RMM_\w+) \(RMM_CAST\(uint\d+_t, 1\) << \d+\)", text))
+        may |= set(re.findall(r"^} (rmm_\w+_t);", text, re.MULTILINE))
+        may |= set(re.findall(r"^ *# *define (RMM_\w+)", text, re.MULTILINE))
+        must |= {name for name in may if name.endswith("_options_t")}
+    return must, may
 
 
 def sections(text):
@@ -71,6 +85,8 @@ def check_page(folder, path, names):
     parts = sections(text)
     if path.stem in names:
         check_function(path.stem, parts)
+    elif not parts.get("DESCRIPTION", "").strip() or path.stem not in plain(text):
+        wrong.append(f"{path.name} says nothing of {path.stem}")
     for other in re.findall(r"\b(rmm[\w-]*)\(3\)", plain(text)):
         if not (folder / f"{other}.3").exists():
             wrong.append(f"{path.name} names {other}(3), which is not there")
@@ -107,8 +123,10 @@ def main():
     folder = next(STAGE.glob("**/man3"))
     names = exported() | declared_inline()
     pages = {path.stem for path in folder.glob("*.3")}
-    wrong.extend(f"no page of {name}" for name in sorted(names - pages))
-    wrong.extend(f"{name}.3 is of no function" for name in sorted(pages - names - {"rmm-c"}))
+    must, may = declared_otherwise()
+    wrong.extend(f"no page of {name}" for name in sorted((names | must) - pages))
+    wrong.extend(f"{name}.3 is of nothing that the headers declare"
+                 for name in sorted(pages - names - must - may - {"rmm-c"}))
     for path in sorted(folder.glob("*.3")):
         check_page(folder, path, names)
     groff(folder)
@@ -116,6 +134,8 @@ def main():
     refused(" * @param mr  a pool\n", " * @param pool  a pool\n", "@param pool is no parameter")
     refused("rmm_pool_get_maximum(const", "rmm_pool_maximum(const rmm_resource_t *over, const",
             "nothing says what over is")
+    refused("} rmm_pool_options_t;", "} rmm_pool_options_t;\ntypedef void (*rmm_pool_fn)(void *arg);",
+            "rmm_pool_fn has no comment")
     print("\n".join(wrong) or f"{len(names)} functions, {len(pages)} pages")
     return 1 if wrong else 0
 

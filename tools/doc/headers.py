@@ -18,7 +18,7 @@ TOKEN = re.compile(
     r"|(?P<callback>typedef [\w ]+[ *]\(\*(?P<callback_name>\w+_fn)\)\([^;]*\);)"
     r"|(?P<typedef>typedef [^;{]*;)"
     r"|(?P<enum>typedef enum (?P<enum_name>\w+) \{.*?\n\} \w+;)"
-    r"|(?P<define>^#[ \t]*define[ \t]+(?P<macro>\w+)(?:\\\n|[^\n])*$)"
+    r"|(?P<define>^#[ \t]*define[ \t]+(?P<macro>\w+(?:\([\w, .]*\))?)(?:\\\n|[^\n])*$)"
     r"|(?P<call>^RMM_API (?P<prototype>[^;]*);)"
     r"|(?P<inline>^static inline (?P<inlined>[^{;]*?)\n\{)",
     re.DOTALL | re.MULTILINE,
@@ -65,7 +65,7 @@ class Header:
     groups: list = dataclasses.field(default_factory=list)
     structs: dict = dataclasses.field(default_factory=dict)  # name_t: [(declaration, text)]
     callbacks: dict = dataclasses.field(default_factory=dict)  # name: (declaration, comment)
-    macros: list = dataclasses.field(default_factory=list)  # (name, text)
+    macros: list = dataclasses.field(default_factory=list)  # ([name(arguments)], lines of the comment)
 
 
 def lines_of(comment):
@@ -185,7 +185,7 @@ def add_functions(header, doc, prototype, exported):
 def read_header(path, shown):
     """The header as it is shown: rmm/pool_resource.h."""
     text = re.sub(r"\n#if.*|\n#e\w+.*", "\n", path.read_text(encoding="utf-8"))
-    header, doc = None, None
+    header, doc, follows_macro = None, None, False
     for token in TOKEN.finditer(text):
         if token["doc"] is not None:
             if header is None and "@file" in token["doc"]:
@@ -200,14 +200,21 @@ def read_header(path, shown):
             header.structs[token["struct_name"] + "_t"] = fields_of(token["fields"])
             doc = None
         elif token["callback"]:
-            header.callbacks[token["callback_name"]] = (" ".join(token["callback"].split()), doc)
+            if doc is None:
+                raise Malformed(f"{shown}: {token['callback_name']} has no comment")
+            flat = " ".join(token["callback"].split()).replace("( ", "(")
+            header.callbacks[token["callback_name"]] = (flat, lines_of(doc))
             doc = None
         elif token["define"]:
             if doc is not None:
-                header.macros.append((token["macro"], " ".join(lines_of(doc))))
-            doc = None
+                header.macros.append(([token["macro"]], lines_of(doc)))
+            elif follows_macro and token["macro"] not in header.macros[-1][0]:
+                header.macros[-1][0].append(token["macro"])  # the comment is that of all of them
+            doc, follows_macro = None, doc is not None or follows_macro
+            continue
         elif token["typedef"] or token["enum"]:
             doc = None
+        follows_macro = False
     return header
 
 

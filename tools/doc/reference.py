@@ -4,6 +4,7 @@ What the reference says about each function: the headers, made complete. Every p
 every function that returns a status names its statuses; where a comment says "as another function",
 they are that function's. Anything that stays open is an error, in one line with its place.
 """
+import dataclasses
 import re
 
 import headers
@@ -106,6 +107,17 @@ class Reference:
             if name in used and any(text for _, text in fields)
         ]
 
+    def others(self):
+        """(header, Other) of each callback type and of the macros that share a comment."""
+        for header in self.headers:
+            if header is None or not header.groups:
+                continue
+            for name, (declaration, lines) in header.callbacks.items():
+                yield header, other_of([name], [declaration], lines)
+            for macros, lines in header.macros:
+                names = [macro.split("(")[0] for macro in macros]
+                yield header, other_of(names, [f"#define {macro}" for macro in macros], lines)
+
     def finish(self):
         """Exits if something is open."""
         for key in sorted(set(parameters.TEXTS) - self.used):
@@ -114,12 +126,33 @@ class Reference:
             raise SystemExit("\n".join(self.problems))
 
 
+@dataclasses.dataclass
+class Other:
+    """What has a page and is no function: callback types, flags and other macros."""
+
+    names: list
+    declarations: list  # one each
+    text: list  # paragraphs; ("code", lines) or text
+    params: dict
+    result: str  # with the statuses, in one paragraph
+
+    @property
+    def name(self):
+        return self.names[0]
+
+
+def other_of(names, declarations, lines):
+    text, params, result = headers.cut_tags(lines)
+    said = " ".join(line.strip() for line in result)
+    return Other(names, declarations, headers.paragraphs(text), params, said)
+
+
 def summary(group):
     """The first sentence, without its full stop."""
     for part in group.text:
         if isinstance(part, str):
             return re.split(r"(?<=[a-z)\]`A-Z0-9])[.:;](?:\s|$)", part, maxsplit=1)[0].rstrip(".")
-    return group.result.rstrip(".")
+    return group.result.rstrip(".") or "a type of callback"
 
 
 def returns_status(group):

@@ -134,6 +134,7 @@ typedef struct rmm_diag_event_v1 {
         stale_words; /**< launch: so many words, the last ones, are of large structs */
 } rmm_diag_event_v1_t;
 
+/** The diagnosis library's function that receives each event; its context is that of the hooks. */
 typedef void (*rmm_diag_event_fn)(void *context, const rmm_diag_event_v1_t *event);
 
 /** on_alloc runs after a block was allocated, on_free before its memory can be reused. */
@@ -258,8 +259,10 @@ RMM_API bool rmm_diag_in_library_v1(void);
  */
 #define RMM_DIAG_INJECTED_SYMBOL "rmm_diag_injected_v1"
 
+/** rmm_diag_attach_v1(), as the injected library receives it. */
 typedef rmm_status_t (*rmm_diag_attach_fn)(
     const rmm_diag_hooks_v1_t *hooks, rmm_diag_services_v1_t *services_out);
+/** The function that an injected library exports as RMM_DIAG_INJECTED_SYMBOL. */
 typedef void (*rmm_diag_injected_fn)(rmm_diag_attach_fn attach);
 
 #ifdef __cplusplus
