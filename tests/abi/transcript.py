@@ -7,7 +7,7 @@ usage: transcript.py PAGE [TREE]
 A block ```console has commands, in lines that begin with "$ ", and below each of them its output,
 which is stdout and stderr. The commands of a block run in one shell, in the current folder. /rmm
 stands for TREE; without it blocks that name /rmm are left out. Addresses, pids, times, folders and
-the number of blanks may differ; a line "..." stands for any number of lines. Frames of stacks (6
+the number of blanks may differ, line numbers may not; a line "..." stands for any number of lines. Frames of stacks (6
 blanks) have no names without libdw: then they are left out. Exit 1 if a block prints
 something else.
 """
@@ -24,7 +24,7 @@ MASKS = [(r'0x[0-9a-f]+', '0xN'),
          (r'^\d+ \d+ (live|exited) ', r'N N \1 '),
          (r'\bstream \d{6,}', 'stream N'),
          (r'[\d.]+ (bytes?|[KMGT]iB) x s', 'N x s'),
-         (r'(/\S*/)?(\w+\.c):\d+', r'\2:N'),
+         (r'(/\S*/)?(\w+\.c):', r'\2:'),
          (r'^\[\d+\]\[[^]]*\]', '[N][N]'),
          (r'\s+', ' ')]
 
