@@ -203,7 +203,7 @@ kill_daemon() {
 
 # How much longer than usual the daemon may take: a sanitizer is why.
 slowness() {
-    awk '/^VmSize:/ { print ($2 >= 2 ^ 30 ? 20 : 1) }' "/proc/$daemon/status"
+    awk '/^VmSize:/ { print ($2 >= 1073741824 ? 20 : 1) }' "/proc/$daemon/status"
 }
 
 # --- programs --------------------------------------------------------------------------
