@@ -52,10 +52,10 @@ needed_packages() {
     needs style && echo codespell && offered+=(clang-format-14)
     needs nocuda bench && echo valgrind && offered+=(gcc-12)
     if needs dev asan tsan release; then
-        echo libfuse3-dev fuse3 libncurses-dev libunwind8 gnuplot-nox busybox-static rsync groff-base \
+        echo libfuse3-dev fuse3 libncurses-dev libunwind8 gnuplot-nox busybox-static rsync groff-base bsdextrautils \
             python3-prometheus-client systemd tmux python3-dev python3-setuptools python3-wheel python3-pip \
             python3-venv python3-numpy python3-pytest python3-mypy python3-sphinx python3-myst-parser abigail-tools
-        offered+=(chromium-headless-shell)
+        offered+=(chromium-headless-shell libamdhip64-dev)
     fi
     [ ${#offered[@]} -eq 0 ] || rmm_offered "${offered[@]}"
     needs fuzz && echo clang "libclang-rt-$(clang_version)-dev"
@@ -67,14 +67,14 @@ clang_version() {
         LC_ALL=C apt-cache depends clang 2>/dev/null | sed -nE 's/.*Depends: clang-([0-9]+)$/\1/p' | head -n 1
 }
 
-# Beside the system: these packages enable services, or bring half a gigabyte for a header.
+# Beside the system: these packages enable services.
 beside=build/beside
 PATH=$PWD/$beside/usr/bin:$PATH
 
 unpack_beside() {
     local packages
     needs dev asan tsan release || return 0
-    mapfile -t packages < <(rmm_offered prometheus prometheus-node-exporter libamdhip64-dev)
+    mapfile -t packages < <(rmm_offered prometheus prometheus-node-exporter)
     rmm_unpack_packages $beside "${packages[@]}"
 }
 

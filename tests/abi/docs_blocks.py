@@ -23,8 +23,7 @@ import textwrap
 SOURCE, STAGE = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
 RUN = {  # (page, tag or its first word): test
     ("README.md", "c"): "abi.readme", ("README.md", "console"): "abi.readme",
-    ("README.md", "sh hello"): "abi.readme", ("README.md", "sh tree"): "abi.readme",
-    ("README.md", "sh dashboard"): "abi.readme", ("CONTRIBUTING.md", "diff"): "abi.recipes",
+    ("CONTRIBUTING.md", "diff"): "abi.recipes",
     ("docs/compat.md", "cpp"): "abi.compat", ("docs/compat.md", "sh build"): "abi.compat",
     ("docs/compat.md", "cmake"): "abi.compat",
     ("docs/containers.md", "sh containers"): "abi.doc_containers",

@@ -31,11 +31,8 @@ HOST = "changes the machine"
 LEFT = {  # page: {how a command, or a block of another language, begins: why it is not run}
     "README.md": {
         "tools/demo": "fuse.the_demo_shows_what_it_must",
+        "tools/install": "abi.install_preset",
         "tests/run": OTHERS,
-        "sudo apt-get update": HOST,
-        "sudo apt-get install": HOST,
-        "cmake --preset install": "abi.install_preset",
-        "sudo cmake --install": "abi.install, with another prefix",
     },
     "CONTRIBUTING.md": {
         "tests/run --quick": OTHERS,

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # usage: install_preset.sh SOURCE RMM_CUDA
-# The preset "install" is optimised and wants nothing that only tests need; tools/demo builds it, on
-# machines that have only the packages that it names.
+# The preset "install" is optimised and wants nothing that only tests need; tools/demo and tools/install
+# build it, on machines that have only the packages that they name.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 
@@ -29,5 +29,19 @@ if [ -n "$fuse" ]; then
         die "rmm-c.spdx.json has another version of libfuse"
 fi
 
-presets=$(grep -o -- '--preset [a-z]*' "$1/tools/demo" | sort -u)
-[ "$presets" = "--preset install" ] || die "tools/demo builds $presets"
+for program in tools/demo tools/install; do
+    presets=$(grep -o -- '--preset [a-z]*' "$1/$program" | sort -u)
+    [ "$presets" = "--preset install" ] || die "$program builds $presets"
+done
+
+# tools/install installs what that preset built, and needs no other right than to write its prefix.
+mkdir -p "$work/clone" "$work/bin"
+cp -r "$1/tools" "$work/clone"
+printf '#!/bin/sh\necho "$*" >>"%s"\n' "$work/calls" >"$work/bin/cmake"
+printf '#!/bin/sh\nexit 1\n' >"$work/bin/sudo"
+chmod +x "$work/bin"/*
+PATH=$work/bin:$PATH "$work/clone/tools/install" "$work/prefix" </dev/null >"$work/log" 2>&1 || { cat "$work/log"; die "tools/install failed"; }
+expected="--preset install
+--build --preset install
+--install build/install --prefix $work/prefix"
+[ "$(cat "$work/calls")" = "$expected" ] || die "tools/install runs cmake $(cat "$work/calls")"

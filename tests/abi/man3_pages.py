@@ -40,7 +40,7 @@ def declared_inline():
 
 
 def declared_otherwise():
-    """(what must have a page, what may have one) of the headers, read in another way than theirs."""
+    """(what must have a page, what may have one), read from the headers in another way."""
     must, may = set(), set()
     for path in [*(SOURCE / "include/rmm").glob("*.h"), *(SOURCE / "include/rmm/sys").glob("*.h")]:
         text = path.read_text(encoding="utf-8")
@@ -134,7 +134,8 @@ def main():
     refused(" * @param mr  a pool\n", " * @param pool  a pool\n", "@param pool is no parameter")
     refused("rmm_pool_get_maximum(const", "rmm_pool_maximum(const rmm_resource_t *over, const",
             "nothing says what over is")
-    refused("} rmm_pool_options_t;", "} rmm_pool_options_t;\ntypedef void (*rmm_pool_fn)(void *arg);",
+    refused("} rmm_pool_options_t;",
+            "} rmm_pool_options_t;\ntypedef void (*rmm_pool_fn)(void *arg);",
             "rmm_pool_fn has no comment")
     print("\n".join(wrong) or f"{len(names)} functions, {len(pages)} pages")
     return 1 if wrong else 0

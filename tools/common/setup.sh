@@ -36,13 +36,13 @@ rmm_package_provides() {
         clang-format-14) command -v clang-format-14 ;;
         libfuse3-dev) rmm_header_is_there fuse3/fuse_lowlevel.h ;;
         libcmocka-dev) rmm_header_is_there cmocka.h ;;
-        libamdhip64-dev) rmm_header_is_there hip/hip_runtime_api.h ;;
         busybox-static) command -v busybox ;;
         chromium-headless-shell) command -v chromium-headless-shell || command -v chromium ;;
         rsync) command -v rsync ;;
         prometheus) command -v promtool && command -v prometheus ;;
         prometheus-node-exporter) command -v prometheus-node-exporter ;;
         groff-base) command -v groff ;;
+        bsdextrautils) command -v column ;;
         zlib1g-dev) rmm_header_is_there zlib.h ;;
         libjansson-dev) rmm_header_is_there jansson.h ;;
         libncurses-dev) rmm_header_is_there curses.h ;;

@@ -65,7 +65,7 @@ class Header:
     groups: list = dataclasses.field(default_factory=list)
     structs: dict = dataclasses.field(default_factory=dict)  # name_t: [(declaration, text)]
     callbacks: dict = dataclasses.field(default_factory=dict)  # name: (declaration, comment)
-    macros: list = dataclasses.field(default_factory=list)  # ([name(arguments)], lines of the comment)
+    macros: list = dataclasses.field(default_factory=list)  # ([name(arguments)], comment's lines)
 
 
 def lines_of(comment):
