@@ -6,10 +6,10 @@ usage: transcript.py PAGE [TREE]
 
 A block ```console has commands, in lines that begin with "$ ", and below each of them its output,
 which is stdout and stderr. The commands of a block run in one shell, in the current folder. /rmm
-stands for TREE; without it blocks that name /rmm or run rmmfs are left out. Addresses, pids, times, folders and
-the number of blanks may differ, line numbers may not; a line "..." stands for any number of lines.
-Frames of stacks (6 blanks) have no names without libdw: then they are left out. Exit 1 if a block
-prints something else.
+stands for TREE; without it blocks that name /rmm or run rmmfs are left out. Addresses, pids, times,
+folders and the number of blanks may differ, line numbers may not; a line "..." stands for any
+number of lines. Frames of stacks (6 blanks) have no names without libdw: then they are left out.
+Exit 1 if a block prints something else.
 """
 import ctypes.util
 import os
@@ -82,8 +82,8 @@ def main():
     with open(sys.argv[1], encoding='utf-8') as file:
         blocks = list(blocks_of(file.read()))
     tree = sys.argv[2] if len(sys.argv) > 2 else None
-    left_out = [steps for steps in blocks
-                if tree is None and any(re.search(r'/rmm|\brmmfs ', command) for command, _ in steps)]
+    left_out = [steps for steps in blocks if tree is None and
+                any(re.search(r'/rmm|\brmmfs ', command) for command, _ in steps)]
     wrong = sum(check(steps, tree or '/rmm') for steps in blocks if steps not in left_out)
     print(f'{len(blocks)} blocks, {len(left_out)} left out without a tree, {wrong} commands wrong')
     return 1 if wrong or not blocks else 0
