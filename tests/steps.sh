@@ -55,7 +55,7 @@ needed_packages() {
         echo libfuse3-dev fuse3 libncurses-dev libunwind8 gnuplot-nox busybox-static rsync groff-base bsdextrautils \
             python3-prometheus-client systemd tmux python3-dev python3-setuptools python3-wheel python3-pip \
             python3-venv python3-numpy python3-pytest python3-mypy python3-sphinx python3-myst-parser abigail-tools
-        offered+=(chromium-headless-shell libamdhip64-dev)
+        offered+=(chromium-headless-shell libamdhip64-dev libdw1 libdw1t64)
     fi
     [ ${#offered[@]} -eq 0 ] || rmm_offered "${offered[@]}"
     needs fuzz && echo clang "libclang-rt-$(clang_version)-dev"

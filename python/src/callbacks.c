@@ -243,11 +243,13 @@ static resource_object_t *failure_adaptor(uint64_t id)
     if (reference == NULL) {
         return NULL;
     }
+#if PY_VERSION_HEX >= 0x030D0000
+    (void)PyWeakref_GetRef(reference, &object); /* a new reference; NULL if it is gone */
+#else
     object = PyWeakref_GetObject(reference);
-    if (object == NULL || object == Py_None) {
-        return NULL;
-    }
-    Py_INCREF(object);
+    object = object == Py_None ? NULL : object;
+    Py_XINCREF(object);
+#endif
     return (resource_object_t *)object;
 }
 
