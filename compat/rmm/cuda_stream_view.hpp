@@ -21,9 +21,13 @@
 #include <rmm/detail/error.hpp>
 #include <rmm/detail/export.hpp>
 #if RMM_COMPAT_HAS_CUDA && __has_include(<cuda/stream_ref>)
+#include <cuda/std/version>
+#if defined(CCCL_VERSION) && CCCL_VERSION >= 2004000 /* experimental in those before */
 #define RMM_COMPAT_HAS_STREAM_REF 1
 #include <cuda/stream_ref>
-#else
+#endif
+#endif
+#ifndef RMM_COMPAT_HAS_STREAM_REF
 #define RMM_COMPAT_HAS_STREAM_REF 0
 #endif
 

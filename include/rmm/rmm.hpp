@@ -9,7 +9,7 @@
  *
  * CCCL: where <cuda/memory_resource> can be included, resources get CCCL's properties, and go
  * into its cuda::mr::resource_ref and others (rmm/cxx/cccl.hpp). Define RMM_CXX_NO_CCCL to
- * leave that out.
+ * leave that out. RMM_CXX_HAS_CCCL is 1 or 0.
  */
 #ifndef RMM_RMM_HPP
 #define RMM_RMM_HPP
@@ -36,6 +36,9 @@
 #if __has_include(<cuda/memory_resource>) && __has_include(<cuda_runtime_api.h>)
 #include <rmm/cxx/cccl.hpp>
 #endif
+#endif
+#ifndef RMM_CXX_HAS_CCCL
+#define RMM_CXX_HAS_CCCL 0
 #endif
 
 #endif /* exceptions */

@@ -2,11 +2,12 @@
 /**
  * @file rmm/cxx/cccl.hpp
  *
- * Resources as CCCL's memory resources. Needs CCCL, which is in the CUDA toolkit.
+ * Resources as CCCL's memory resources. Needs CCCL 2.2 or newer, which is in the CUDA toolkit.
  *
- *     CCCL        CUDA         concepts of cuda::mr that each resource satisfies
- *     3.1, newer  13.1, newer  synchronous_resource, resource
- *     before      12, 13.0     resource (synchronous), async_resource
+ *     CCCL        CUDA          concepts of cuda::mr that each resource satisfies
+ *     3.1, newer  13.1, newer   synchronous_resource, resource
+ *     2.2 to 3.0  12.3 to 13.0  resource (synchronous), async_resource
+ *     older       12.0 to 12.2  none: there is no <cuda/memory_resource>
  *
  * With properties (device_accessible, host_accessible) each resource but the plain
  * rmmc::resource does: of that the properties are known when the program runs, and
@@ -15,6 +16,7 @@
  *
  * from_cccl() is the way back: a resource over one of CCCL, or of RMM, which knows its
  * properties, and that CCCL's exception of cudaErrorMemoryAllocation means out of memory.
+ * CCCL before 2.5 (CUDA 12.6) has no exception of its own.
  *
  * A reference of CCCL (resource_ref) keeps no reference of the resource; any_resource does.
  *
@@ -27,10 +29,20 @@
 #ifndef RMM_CXX_CCCL_HPP
 #define RMM_CXX_CCCL_HPP
 
-#include <cuda/std/version> /* CCCL_VERSION */
+#if !defined(__has_include) || !__has_include(<cuda/memory_resource>)
+#error "rmm/cxx/cccl.hpp needs CCCL 2.2 or newer, which is in CUDA 12.3 and newer"
+#define RMM_CXX_HAS_CCCL 0
+#else
+
+#include <cuda/std/version> /* CCCL_VERSION, but in CUDA 12.3 */
+#ifdef CCCL_VERSION
+#define RMM_CXX_CCCL_VERSION CCCL_VERSION
+#else
+#define RMM_CXX_CCCL_VERSION 2002000
+#endif
 
 /* Guards of the header that has the concepts: in CCCL 3.0 and in 2. */
-#if CCCL_VERSION < 3001000 &&                                                          \
+#if RMM_CXX_CCCL_VERSION < 3001000 &&                                                  \
     !defined(LIBCUDACXX_ENABLE_EXPERIMENTAL_MEMORY_RESOURCE) &&                        \
     (defined(_CUDA__MEMORY_RESOURCE_RESOURCE_H) || defined(_CUDA_MEMORY_RESOURCE))
 #define RMM_CXX_HAS_CCCL 0
@@ -95,9 +107,11 @@ template <class T> struct cccl_memory {
     {
         try {
             throw;
+#if RMM_CXX_CCCL_VERSION >= 2005000
         } catch (const cuda::cuda_error &error) {
             return is_out_of_memory(error, 0) ? RMM_ERR_OUT_OF_MEMORY
                                               : RMM_ERR_BAD_ALLOC;
+#endif
         } catch (...) {
             return default_exception_status();
         }
@@ -134,4 +148,5 @@ from_cccl(T memory, const char *name = nullptr)
 } /* namespace rmmc */
 
 #endif /* RMM_CXX_HAS_CCCL */
+#endif /* __has_include */
 #endif /* RMM_CXX_CCCL_HPP */
