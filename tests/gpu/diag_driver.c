@@ -171,6 +171,10 @@ static void arrays(void)
     check_held("their frees", 0, before, 0);
 }
 
+#if CUDART_VERSION < 12050 /* these answer for their own version, which is 12 as well */
+#define cudaGetDriverEntryPointByVersion(name, function, version, flags, found)        \
+    cudaGetDriverEntryPoint(name, function, flags, found)
+#endif
 #define ENTRY(name)                                                                    \
     __typeof__(&name) name##_ = NULL;                                                  \
     MUST(cudaGetDriverEntryPointByVersion(                                             \

@@ -463,9 +463,11 @@ extern "C" void gpu_synchronize(void)
     MUST(cudaDeviceSynchronize());
 }
 
+/* Events of a launch came with CUDA 12.3. */
 extern "C" bool gpu_has_wait(gpu_wait_t wait)
 {
-    return wait != GPU_NO_WAIT;
+    return wait != GPU_NO_WAIT &&
+           (wait != GPU_WAIT_LAUNCH_EVENT || CUDART_VERSION >= 12030);
 }
 
 static void wait_for_event(gpu_wait_t wait, cudaStream_t first, cudaStream_t later)
@@ -508,6 +510,8 @@ static void free_memory(void)
     MUST(cudaFree(memory));
 }
 
+#if CUDART_VERSION >= 12030
+
 static void wait_for_launch_event(cudaStream_t first, cudaStream_t later)
 {
     cudaEvent_t event = (cudaEvent_t)gpu_event_create();
@@ -525,6 +529,8 @@ static void wait_for_launch_event(cudaStream_t first, cudaStream_t later)
     MUST(cudaStreamWaitEvent(later, event, 0));
     MUST(cudaEventDestroy(event));
 }
+
+#endif
 
 static void wait_for_value(cudaStream_t first, cudaStream_t later)
 {
@@ -565,9 +571,11 @@ extern "C" void gpu_wait(gpu_wait_t wait, rmm_stream_t first, rmm_stream_t later
     case GPU_WAIT_VALUE:
         wait_for_value(first, later);
         break;
+#if CUDART_VERSION >= 12030
     case GPU_WAIT_LAUNCH_EVENT:
         wait_for_launch_event(first, later);
         break;
+#endif
     default:
         wait_for_event(wait, first, later);
         break;

@@ -29,6 +29,11 @@ static CUresult describe(
     return CUDA_SUCCESS;
 }
 
+#if CUDA_VERSION < 12040 /* a driver may be newer than the headers */
+CUresult cuFuncGetParamInfo(CUfunction, size_t, size_t *, size_t *);
+CUresult cuKernelGetParamInfo(CUkernel, size_t, size_t *, size_t *);
+#endif
+
 CUresult
 cuFuncGetParamInfo(CUfunction function, size_t index, size_t *offset, size_t *bytes)
 {

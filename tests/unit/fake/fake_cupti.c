@@ -60,6 +60,8 @@ CUptiResult cuptiSubscribe(
     return control.subscribe_result;
 }
 
+#ifdef CUpti_SubscriberParams_STRUCT_SIZE /* CUDA 13 */
+
 CUptiResult cuptiSubscribe_v2(
     CUpti_SubscriberHandle *subscriber, CUpti_CallbackFunc function, void *user,
     CUpti_SubscriberParams *params)
@@ -77,6 +79,8 @@ CUptiResult cuptiSubscribe_v2(
     }
     return cuptiSubscribe(subscriber, function, user);
 }
+
+#endif
 
 CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle subscriber)
 {
