@@ -32,7 +32,7 @@ function(rmm_decide result request found what hint)
 endfunction()
 
 if(NOT RMM_CUDA STREQUAL "OFF")
-    find_package(CUDAToolkit 12.0 QUIET)
+    include(cmake/RmmCuda.cmake)
 endif()
 rmm_decide(RMM_HAVE_CUDA "${RMM_CUDA}" "${CUDAToolkit_FOUND}" "Real GPUs"
     "Without a CUDA toolkit (12.0 or newer) only the simulated GPU is built; set CUDAToolkit_ROOT if it is somewhere else.")
