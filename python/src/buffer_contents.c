@@ -316,7 +316,7 @@ PyMethodDef buffer_methods[] = {
      "To new_size bytes, with the contents up to there; added bytes are "
      "uninitialised.\n"
      "Above the capacity the memory moves, in the order of the stream, by default the\n"
-     "legacy default stream, which becomes the buffer's. Waits for the former one.\n"
+     "legacy default stream. That becomes the buffer's, behind the former one.\n"
      "Raises BufferError while a view or a DLPack array uses the memory, and\n"
      "MemoryError; the buffer is unchanged then."},
     {"reserve", KEYWORD_FUNCTION(reserve), METH_VARARGS | METH_KEYWORDS,

@@ -5,13 +5,13 @@
  * A buffer has a home: its stream, on its device. Whatever the program does with the memory
  * by means that the package does not see is at home. The package itself may queue work
  * elsewhere (a copy on another stream); the last such place is `away`. Before work at a place
- * begins, the host waits for home and away unless they are that place. So what was queued on
- * the memory and is not done is at home or at `away`, and a free at home waits for `away`
- * alone.
+ * begins, that place is ordered behind home and away (rmm_stream_order()). So what was queued
+ * on the memory and is not done is at home, at `away`, or at what they are behind, and a free
+ * at home is ordered behind `away` alone.
  *
- * The host waits, and not a stream for an event: the streams of others may be destroyed
- * before the memory is used again, and then nothing could be asked about their work. This is
- * also why the work on a stream that nothing keeps alive is waited for at once.
+ * The host waits where no stream can: for the per-thread default stream of another thread, for
+ * a view, and for work on a stream that nothing keeps alive, because later nobody can be asked
+ * about it.
  *
  * Raw addresses are ordered as well: the live buffers are in a list, and a function that gets
  * an address looks for the buffers there. The search is linear, which only these functions
@@ -28,15 +28,25 @@ typedef struct wait {
     int device;
     bool is_other_thread; /* its per-thread default stream, which has no name here */
     const void *memory;   /* of the buffer */
+    bool is_for_host;     /* else for what is queued next on the following */
+    rmm_stream_t next;
+    int next_device;
 } wait_t;
 
-static wait_t wait_for(const buffer_object_t *self, const place_t *place)
+static wait_t
+wait_for(const buffer_object_t *self, const place_t *place, const place_t *at)
 {
     place_t here = place_on(place->stream, place->device);
 
     return (wait_t){
-        place->stream->stream, place->device, here.thread != place->thread,
-        self->memory};
+        .stream = place->stream->stream,
+        .device = place->device,
+        .is_other_thread = here.thread != place->thread,
+        .memory = self->memory,
+        .is_for_host = at == NULL,
+        .next = at != NULL ? at->stream->stream : NULL,
+        .next_device = at != NULL ? at->device : -1,
+    };
 }
 
 /* The legacy default stream runs a copy after the work of all per-thread ones of its device. */
@@ -62,14 +72,22 @@ static rmm_status_t run_wait(const wait_t *wait)
     if (wait->device < 0 || wait->memory == NULL) {
         return RMM_OK;
     }
-    status = wait->is_other_thread ? wait_by_copy(wait)
-                                   : stream_wait_on(wait->stream, wait->device);
+    if (wait->is_other_thread) {
+        status = wait_by_copy(wait);
+    } else if (wait->is_for_host) {
+        status = stream_wait_on(wait->stream, wait->device);
+    } else {
+        status =
+            rmm_stream_order(wait->device, wait->stream, wait->next_device, wait->next);
+    }
     return status == RMM_ERR_UNSUPPORTED ? RMM_OK : status;
 }
 
-static bool wait_at(const buffer_object_t *self, const place_t *place)
+/* Of a place, for work that follows at another one; NULL: for the host. */
+static bool
+wait_at(const buffer_object_t *self, const place_t *place, const place_t *at)
 {
-    wait_t wait = wait_for(self, place);
+    wait_t wait = wait_for(self, place, at);
     library_call_t call;
 
     library_enter(&call);
@@ -102,28 +120,30 @@ static bool settle_home(buffer_object_t *self, const place_t *at)
 
     if (is_elsewhere(&home, at)) {
         Py_INCREF(home.stream);
-        is_good = wait_at(self, &home);
+        is_good = wait_at(self, &home, at);
         Py_DECREF(home.stream);
     }
     return is_good;
 }
 
-/* Another thread that reads the memory may queue work while this one waits. */
+/* Another thread that reads the memory may queue work meanwhile. */
 static bool settle_away(buffer_object_t *self, const place_t *at)
 {
+    uint64_t count = self->away_count - 1;
     bool is_good = true;
 
-    while (is_good && is_elsewhere(&self->away, at)) {
+    while (is_good && count != self->away_count && is_elsewhere(&self->away, at)) {
         place_t away = self->away;
-        uint64_t count = self->away_count;
 
+        count = self->away_count;
         Py_INCREF(away.stream);
-        is_good = wait_at(self, &away);
-        if (is_good && count == self->away_count) {
-            Py_CLEAR(self->away.stream);
-            self->away_count++;
-        }
+        is_good = wait_at(self, &away, at);
         Py_DECREF(away.stream);
+    }
+    if (is_good && count == self->away_count &&
+        (at == NULL || place_is(at, &self->home))) {
+        Py_CLEAR(self->away.stream); /* it is done, or home is behind it */
+        self->away_count++;
     }
     return is_good;
 }
@@ -143,7 +163,8 @@ bool buffer_queued(buffer_object_t *self, const place_t *at)
     if (self->pins != 0 ||
         (!stream_is_kept(at->stream) && !place_is(at, &self->home))) {
         return wait_at(
-            self, at); /* the host may look at any time; or nobody can ask later */
+            self, at,
+            NULL); /* the host may look at any time; or nobody can ask later */
     }
     if (place_is(at, &self->home)) {
         return true;
@@ -159,23 +180,27 @@ bool buffer_queued(buffer_object_t *self, const place_t *at)
     return true;
 }
 
-void buffer_settle_before_free(buffer_object_t *self)
+static void wait_quietly(const wait_t *wait)
 {
     library_call_t call;
+
+    library_enter(&call);
+    (void)run_wait(wait);
+    library_leave_quietly(&call);
+}
+
+void buffer_settle_before_free(buffer_object_t *self)
+{
     wait_t wait;
 
     if (self->home.thread != 0 &&
         place_on(self->home.stream, 0).thread != self->home.thread) {
-        wait = wait_for(self, &self->home);
-        library_enter(&call);
-        (void)run_wait(&wait);
-        library_leave_quietly(&call);
+        wait = wait_for(self, &self->home, NULL);
+        wait_quietly(&wait);
     }
     if (self->away.stream != NULL) {
-        wait = wait_for(self, &self->away);
-        library_enter(&call);
-        (void)run_wait(&wait);
-        library_leave_quietly(&call);
+        wait = wait_for(self, &self->away, &self->home);
+        wait_quietly(&wait);
     }
 }
 

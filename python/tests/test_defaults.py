@@ -160,7 +160,6 @@ def test_the_memory_of_a_former_pool_is_there_for_the_next():
         assert rmm.mr.get_current_device_resource().pool_size() > half
 
 
-@pytest.mark.xfail(reason="the library takes it", strict=False)
 def test_a_resource_of_another_device_cannot_be_the_default(pool):
     for set_it in (mr.set_per_device_resource, lambda _, mr_: mr.set_current_device_resource(mr_)):
         with current_device(1):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is exchanged with the host and with other packages is ordered behind the work before."""
 import ctypes
+import gc
 import sys
 import types
 
@@ -12,7 +13,12 @@ import rmm_c as rmm
 from rmm_c import mr
 from rmm_c.pylibrmm.device_buffer import copy_device_to_ptr, copy_host_to_ptr
 from rmm_c.pylibrmm.memory_resource._defaults import current_device
-from rmm_c.pylibrmm.stream import DEFAULT_STREAM, PER_THREAD_DEFAULT_STREAM, Stream
+from rmm_c.pylibrmm.stream import (
+    DEFAULT_STREAM,
+    PER_THREAD_DEFAULT_STREAM,
+    CudaStreamFlags,
+    Stream,
+)
 
 ROUNDS = 40
 DEFAULTS = [DEFAULT_STREAM, PER_THREAD_DEFAULT_STREAM]
@@ -217,3 +223,30 @@ class _Copied:
 
     def __dlpack__(self, **options):
         return self.buffer.__dlpack__(stream=-1, copy=True)
+
+
+@pytest.mark.parametrize("flags", CudaStreamFlags)
+def test_a_copy_on_a_stream_that_captures_becomes_part_of_the_graph(flags, pools):
+    """The work before the capture is the program's to order, and is not looked at."""
+    simulated = ctypes.CDLL(rmm._core.__file__)  # finds what the module is linked with
+    stream, graph = Stream(flags=flags), ctypes.c_void_p()
+    handle = ctypes.c_void_p(stream.handle)
+    source = rmm.DeviceBuffer.to_device(contents(1))
+    target = rmm.DeviceBuffer(size=BYTES)
+    assert simulated.rmm_sim_begin_capture(handle, 0) == 0
+    target.copy_from_device(source, stream)
+    assert simulated.rmm_sim_end_capture(handle, ctypes.byref(graph)) == 0
+    source.copy_from_host(contents(2))
+    assert simulated.rmm_sim_graph_launch(graph, handle) == 0
+    assert target.tobytes(stream) == contents(2)
+    assert simulated.rmm_sim_graph_destroy(graph) == 0
+
+
+def test_the_stream_of_a_buffer_may_have_ended_if_it_was_a_number(pools):
+    for i in range(ROUNDS):
+        own, other = non_blocking(), non_blocking()
+        buffer = queued(contents(i), own.handle)
+        del own
+        gc.collect()
+        assert bytes(buffer) == contents(i)
+        buffer.stream = other  # before the free, which needs a stream

@@ -23,9 +23,9 @@ class DeviceBuffer(_core.Buffer):
     mr
         The resource; by default that of the current device.
 
-    Order: a method that works on another stream than the buffer's first waits for the buffer's
-    one, and for what a former method has queued elsewhere. So the program orders only its own
-    work, and only if that is not on the buffer's stream.
+    Order: a method that works on another stream than the buffer's is behind the work of the
+    buffer's one, and behind what a former method has queued elsewhere. So the program orders only
+    its own work, and only if that is not on the buffer's stream.
 
     Memory that the host can access (managed, pinned, host) can be viewed without a copy:
     ``memoryview(buffer)``, ``numpy.frombuffer(buffer)``.
@@ -39,8 +39,8 @@ class DeviceBuffer(_core.Buffer):
 
     @property
     def __cuda_array_interface__(self) -> Dict[str, Any]:
-        """The buffer as an array of bytes, for other packages. It names the buffer's stream, and
-        what is not on it is waited for."""
+        """The buffer as an array of bytes, for other packages. It names the buffer's stream,
+        which is ordered behind what is not on it."""
         if not self.mr.is_device_accessible:
             raise AttributeError(
                 "__cuda_array_interface__: this memory is the host's, and no device can access it"
