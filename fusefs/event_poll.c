@@ -351,6 +351,7 @@ void event_poll_exit(model_t *model, member_t *member)
         figures_t left;
         if (figures_read_location(member, member->locations[i].location, 0, &left)) {
             event.bytes = figure_add_known(event.bytes, left.current_bytes);
+            event.bytes = figure_add_known(event.bytes, left.leaked_bytes);
         }
     }
     (void)snprintf(event.text, sizeof(event.text), "%s", member->segment.header.comm);

@@ -123,7 +123,9 @@ static void put_other(text_t *text, const rmm_diag_finding_info_t *finding)
     text_puts(text, "\t");
     if (finding->other_call == 0) {
         text_puts(text, "allocation");
-    } else if (finding->kind == RMM_DIAG_USE_AFTER_FREE) {
+    } else if (
+        finding->kind == RMM_DIAG_USE_AFTER_FREE ||
+        finding->kind == RMM_DIAG_DOUBLE_FREE) {
         text_puts(text, "free");
     } else {
         text_put_foreign(

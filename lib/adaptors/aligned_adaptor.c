@@ -258,7 +258,7 @@ static void aligned_destroy(rmm_resource_t *mr)
         rmm_request_t larger = upstream_request(&block, RMM_STREAM_LEGACY);
 
         rmm__pointer_map_erase(&self->blocks, block.ptr);
-        rmm__diag_on_free(
+        rmm__diag_on_left(
             mr->instance_id, mr->device, block.ptr, block.bytes, RMM_STREAM_LEGACY);
         rmm__location_forget(
             &mr->accounting, &(rmm_location_left_t){.bytes = block.bytes, .count = 1});

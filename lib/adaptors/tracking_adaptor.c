@@ -229,6 +229,7 @@ static void give_block(tracking_t *self, void *ptr, const rmm_request_t *request
     }
     if (block.bytes != request->bytes) {
         say_wrong_size(self, &block, request->bytes);
+        rmm__resource_tell_wrong_size(&self->adaptor.base, ptr, request, block.bytes);
         true_request.bytes = block.bytes;
     }
     if (rmm__adaptor_pass_free(&self->adaptor, ptr, &true_request)) {

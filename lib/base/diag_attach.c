@@ -85,6 +85,19 @@ static rmm_status_t side_file(const char *suffix, size_t bytes, void **memory_ou
     return rmm__publish_side_file(suffix, bytes, memory_out);
 }
 
+static int stream_facts(rmm_stream_t stream, uint32_t *flags_out, uint64_t *id_out)
+{
+    rmm_stream_key_t key = {0, 0};
+    int error = driver->stream_flags(stream, flags_out);
+
+    if (error == RMM_DRIVER_OK) {
+        error = driver->stream_key(stream, &key);
+    }
+    *id_out =
+        error == RMM_DRIVER_OK && key.capture_id == 0 ? key.stream_id : UINT64_MAX;
+    return error;
+}
+
 static void fill_services(rmm_diag_services_v1_t *services)
 {
     services->driver_name = driver->name;
@@ -95,6 +108,9 @@ static void fill_services(rmm_diag_services_v1_t *services)
     }
     if (services->struct_size > offsetof(rmm_diag_services_v1_t, queue)) {
         services->queue = driver->queue;
+    }
+    if (services->struct_size > offsetof(rmm_diag_services_v1_t, stream_facts)) {
+        services->stream_facts = driver->observe != NULL ? stream_facts : NULL;
     }
 }
 
@@ -192,6 +208,15 @@ void rmm__diag_report_gone(const void *ptr, size_t bytes)
     }
 }
 
+void rmm__diag_report_pool(const void *ptr, size_t bytes)
+{
+    /* acquire: as in is_diagnosed() */
+    if (atomic_load_explicit(&has_hooks, memory_order_acquire) &&
+        hooks.on_pool != NULL) {
+        hooks.on_pool(hooks.context, (uint64_t)(uintptr_t)ptr, bytes);
+    }
+}
+
 static rmm_diag_block_v1_t describe(const rmm_annotate_block_t *reported)
 {
     rmm_stream_key_t key = {0, 0};
@@ -245,9 +270,25 @@ void rmm__diag_report_refusal(const rmm_annotate_block_t *block, size_t annotate
 {
     rmm_annotate_block_t again = *block;
 
+    if (is_diagnosed(block) && hooks.on_refused != NULL) {
+        rmm_diag_block_v1_t described = describe(block);
+
+        hooks.on_refused(hooks.context, &described);
+    }
     if (annotated_bytes != 0) {
         again.bytes = annotated_bytes;
         rmm__annotate_block(&again);
+    }
+}
+
+void rmm__diag_report_wrong_size(const rmm_annotate_block_t *passed, size_t bytes)
+{
+    if (is_diagnosed(passed) && hooks.on_refused != NULL) {
+        rmm_diag_block_v1_t described = describe(passed);
+
+        hooks.on_refused(hooks.context, &described);
+        described.bytes = bytes;
+        hooks.on_free(hooks.context, &described);
     }
 }
 
@@ -274,20 +315,19 @@ uint64_t rmm__diag_quarantine_bytes(void)
                : 0;
 }
 
-/* The variables of librmm-inject: without it the library is looked for at the first block. */
-static bool may_want_guards(void)
+/* A variable of librmm-inject: without it the library is looked for at the first block. */
+static bool may_be_injected(void)
 {
     const char *modes = getenv("RMM_DIAG");
 
-    return modes != NULL &&
-           (strstr(modes, "guards") != NULL || rmm__diag_may_quarantine());
+    return modes != NULL && modes[0] != '\0';
 }
 
 bool rmm__diag_wants_guards(void)
 {
     if (atomic_load_explicit(&rmm__diag_state, memory_order_relaxed) ==
             RMM_DIAG_STATE_UNKNOWN &&
-        may_want_guards()) {
+        may_be_injected()) {
         rmm__diag_look();
     }
     return atomic_load_explicit(&rmm__diag_guard_bytes, memory_order_relaxed) != 0;

@@ -48,11 +48,18 @@ size_t rmm__diag_report_free(const rmm_annotate_block_t *block);
 void rmm__diag_report_refusal(
     const rmm_annotate_block_t *block, size_t annotated_bytes);
 
+/* A free with the size `passed`, which is carried out with the size that the block has. Before it is.
+ */
+void rmm__diag_report_wrong_size(const rmm_annotate_block_t *passed, size_t bytes);
+
+/* Memory that a resource is to divide, after it was obtained. No lock held. */
+void rmm__diag_report_pool(const void *ptr, size_t bytes);
+
 /* Look for the library now, so that a first block need not. No lock held. */
 void rmm__diag_look(void);
 
 /* Before a resource takes its first memory: whether its blocks should have room for guards behind
- * them. Looks for the library. No lock held. */
+ * them. Looks for the library, which is to know of that memory. No lock held. */
 bool rmm__diag_wants_guards(void);
 
 /* What a base resource requests from the driver, with room for a guard if the request has one. */
@@ -91,8 +98,8 @@ static inline bool rmm__diag_is_attached(void)
         0);
 }
 
-/* Where a resource ends a block by itself, without a call of the program. */
-static inline void rmm__diag_on_free(
+/* Where a resource ends, and with it a block that the program has not freed. */
+static inline void rmm__diag_on_left(
     uint32_t resource_id, int device, const void *ptr, size_t bytes,
     rmm_stream_t stream)
 {
@@ -103,6 +110,7 @@ static inline void rmm__diag_on_free(
             .stream = stream,
             .resource_id = resource_id,
             .device = device,
+            .flags = RMM_DIAG_BLOCK_LEFT,
         };
 
         (void)rmm__diag_report_free(&block);

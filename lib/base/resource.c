@@ -259,37 +259,6 @@ void rmm__resource_fini(rmm_resource_t *mr)
     rmm_resource_release(upstream);
 }
 
-RMM_COLD rmm_status_t rmm__resource_refuse_null(
-    rmm_resource_t *mr, rmm_resource_t *upstream, const rmm_request_t *request)
-{
-    rmm__resource_dealloc(upstream, NULL, request);
-    return rmm__error(
-        RMM_ERR_BAD_ALLOC, "%s '%s': %s '%s' returned RMM_OK with NULL for %zu bytes",
-        rmm_resource_type(mr), mr->name, rmm_resource_type(upstream), upstream->name,
-        request->bytes);
-}
-
-RMM_COLD void rmm__resource_refuse_free(
-    rmm_resource_t *mr, const void *ptr, const rmm_request_t *request, const char *why)
-{
-    rmm__accounting_invalid_free(&mr->accounting);
-    if (request->refused != NULL) {
-        *request->refused = true;
-    }
-    rmm__log_error(
-        "%s '%s' (%" PRIu32 "): refused free of %p bytes %zu: %s",
-        rmm_resource_type(mr), mr->name, mr->instance_id, ptr, request->bytes, why);
-}
-
-RMM_COLD void
-rmm__resource_warn_stale(const rmm_resource_t *mr, const void *ptr, size_t bytes)
-{
-    rmm__log_warn(
-        "%s '%s': %p bytes %zu was freed elsewhere, not through this resource: no "
-        "longer counted",
-        rmm_resource_type(mr), mr->name, ptr, bytes);
-}
-
 void rmm__request_enter(
     rmm_resource_t *mr, const rmm_request_t *request, uint64_t padding)
 {
@@ -428,6 +397,16 @@ reported(const rmm_resource_t *mr, const void *ptr, const rmm_request_t *request
         .flags = order_of(mr, request),
         .in_callback = !request->user,
     };
+}
+
+RMM_COLD void rmm__resource_tell_wrong_size(
+    rmm_resource_t *mr, const void *ptr, const rmm_request_t *request, size_t bytes)
+{
+    if (rmm__diag_is_attached()) {
+        const rmm_annotate_block_t block = reported(mr, ptr, request);
+
+        rmm__diag_report_wrong_size(&block, bytes);
+    }
 }
 
 RMM_COLD static void note_alloc(
@@ -585,6 +564,18 @@ free_reported(rmm_resource_t *mr, void *ptr, rmm_request_t *request)
     }
 }
 
+RMM_COLD static void
+refuse_no_bytes(rmm_resource_t *mr, const void *ptr, const rmm_request_t *request)
+{
+    rmm__resource_refuse_free(
+        mr, ptr, request, "the size is 0, but only NULL has 0 bytes");
+    if (rmm__diag_is_attached()) {
+        const rmm_annotate_block_t block = reported(mr, ptr, request);
+
+        rmm__diag_report_refusal(&block, 0);
+    }
+}
+
 RMM_HOT_INLINE void deallocate(
     rmm_resource_t *mr, void *ptr, size_t bytes, size_t align, rmm_stream_t stream,
     bool sync)
@@ -597,8 +588,7 @@ RMM_HOT_INLINE void deallocate(
     request.sync = sync;
     RMM_ASSERT(mr->magic == RMM_RESOURCE_MAGIC && "resource was released");
     if (ptr != NULL && bytes == 0) {
-        rmm__resource_refuse_free(
-            mr, ptr, &request, "the size is 0, but only NULL has 0 bytes");
+        refuse_no_bytes(mr, ptr, &request);
         return;
     }
     if (rmm__diag_is_attached()) {

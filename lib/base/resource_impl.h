@@ -54,6 +54,11 @@ typedef struct rmm_request {
         *facts_out; /* an allocation: for a diagnosis; NULL: for none */
 } rmm_request_t;
 
+/* The program frees a block with another size than it has, and the resource is about to free it all
+ * the same. For a diagnosis. */
+void rmm__resource_tell_wrong_size(
+    rmm_resource_t *mr, const void *ptr, const rmm_request_t *request, size_t bytes);
+
 /* What the resource that a block comes from knows of it. */
 typedef struct rmm_block_facts {
     uintptr_t end;  /* up to here memory is the block's alone; 0: unknown */

@@ -195,6 +195,25 @@ void rmm__clocks_stream_begins(
     clocks->streams[place].stream_id = (uint64_t)(uintptr_t)stream;
 }
 
+void rmm__clocks_stream_seen(
+    rmm_clocks_t *clocks, rmm_stream_t stream, bool is_blocking, uint64_t id)
+{
+    uint64_t key = rmm__stream_key(stream);
+    uint32_t place = find_place(clocks, key);
+
+    if (place == RMM_CLOCKS_STREAMS) {
+        if (clocks->is_shared) {
+            return; /* as in rmm__clocks_stream() */
+        }
+        place = take_place(clocks, key, stream, is_blocking, RMM_CLOCKS_DEVICE_UNKNOWN);
+    }
+    if (place != RMM_CLOCKS_LEGACY && place != RMM_CLOCKS_SHARED) {
+        clocks->streams[place].is_blocking = is_blocking;
+        clocks->streams[place].stream_id =
+            id != UINT64_MAX ? id : clocks->streams[place].stream_id;
+    }
+}
+
 void rmm__clocks_runs_on(rmm_clocks_t *clocks, uint32_t place, int32_t device)
 {
     rmm_clock_stream_t *entry = &clocks->streams[place];

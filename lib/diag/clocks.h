@@ -17,7 +17,7 @@
  *    belongs to all devices, unless the host has waited for the earlier stream.
  *  - a wait for a device with an unsure stream is one for all devices. So are all such waits once
  *    the entry of an unsure stream was reused.
- *  - a stream that was not seen when it was made waits for the legacy default stream.
+ *  - a stream of which the driver does not say otherwise waits for the legacy default stream.
  *  - streams for which no entry is left share one, and count as ordered against each other.
  *  - an entry is reused together with the clock of the stream that had it before. If all are taken
  *    when a stream is created, those of the default streams of ended threads become free.
@@ -62,7 +62,7 @@ typedef struct rmm_clock {
 
 typedef struct rmm_clock_stream {
     rmm_clock_t clock;
-    uint64_t stream_id; /* as cudaStreamGetId where a block has it, else the handle */
+    uint64_t stream_id;    /* as cudaStreamGetId where that is known, else the handle */
     uint64_t host_version; /* of the host's clock when it was taken over */
     uint64_t ended;        /* the number of the end, 0: the stream lives */
     int32_t thread;        /* gettid() of its thread, if per-thread; else 0 */
@@ -110,6 +110,9 @@ uint32_t rmm__clocks_stream(rmm_clocks_t *clocks, rmm_stream_t stream);
 void rmm__clocks_stream_begins(
     rmm_clocks_t *clocks, rmm_stream_t stream, bool is_blocking, int32_t device);
 void rmm__clocks_stream_ends(rmm_clocks_t *clocks, rmm_stream_t stream);
+/* What the driver says of a stream that is there. id UINT64_MAX: not known. */
+void rmm__clocks_stream_seen(
+    rmm_clocks_t *clocks, rmm_stream_t stream, bool is_blocking, uint64_t id);
 
 /* A kernel was launched there while this device was current; device: its number, or less than 0.
  * That does not show the stream's device: CUDA launches a CUkernel in the context of its stream. */

@@ -19,9 +19,9 @@
 #define RMM_DIAG_MAGIC 0x314741494d4d5252ull
 #define RMM_DIAG_MAJOR 1u
 #define RMM_DIAG_MINOR                                                                 \
-    11u /* 1: findings; 2: functions as users; 3: peaks; 4: order; 5: mode switch;       \
+    12u /* 1: findings; 2: functions as users; 3: peaks; 4: order; 5: mode switch;       \
            6: stacks; 7: verdicts; 8: guards; 9: freed blocks; 10: allocation sites;  \
-           11: names of resources */
+           11: names of resources; 12: refused frees, what is left */
 #define RMM_DIAG_SUFFIX "diag"
 #define RMM_DIAG_PEAKS_COUNT 16u       /* locations; a reader looks at no more */
 #define RMM_DIAG_ROWS_MAX 65536u       /* the same of live blocks; a writer has fewer */
@@ -117,6 +117,8 @@ typedef struct rmm_diag_header {
     /* since minor 11 */
     uint32_t resources_offset, resources_stride, resources_count;
     uint32_t reserved7;
+    /* since minor 12: blocks that a resource freed at its end, as the program had not */
+    _Atomic(uint64_t) left_count, left_bytes;
 } rmm_diag_header_t;
 
 typedef struct rmm_diag_kernel {
@@ -175,13 +177,14 @@ typedef struct rmm_diag_part {
     _Atomic(uint64_t) bytes, count;
 } rmm_diag_part_t;
 
-/* Append only. The first three are on blocks that were freed, too. */
+/* Append only. The first three are on blocks that were freed, too; the others on those that were not,
+ * also where their resource has ended. */
 typedef enum rmm_diag_verdict {
     RMM_DIAG_NEVER_USED = 1,
     RMM_DIAG_ALLOCATED_EARLY = 2, /* other launches before its first use */
     RMM_DIAG_FREED_LATE = 3,      /* other launches after its last use */
     RMM_DIAG_IDLE = 4,            /* live, and the same for long */
-    RMM_DIAG_LEAKED = 5           /* the program ended without freeing it */
+    RMM_DIAG_LEAKED = 5 /* its resource or the program ended without a free of it */
 } rmm_diag_verdict_t;
 
 /* Freed blocks that have what is above `count` in common. */
@@ -211,7 +214,15 @@ typedef enum rmm_diag_finding_kind {
                                      has taken since, or by a graph; other_stream_id is of
                                      the free */
     RMM_DIAG_FREE_UNDER_GRAPH =
-        5 /* of a block that a graph uses, which can be launched */
+        5, /* of a block that a graph uses, which can be launched */
+    /* since minor 12: frees that a resource refused; `address` and `bytes` as passed */
+    RMM_DIAG_DOUBLE_FREE =
+        6, /* of a block that was freed before; other_stream_id is of that
+                                 free */
+    RMM_DIAG_WRONG_SIZE_FREE = 7, /* of a live block, with another size than it has */
+    RMM_DIAG_INVALID_FREE =
+        8 /* no block of the resource begins there. The block is the one that the address is in, or
+             what was passed */
 } rmm_diag_finding_kind_t;
 
 enum { RMM_DIAG_READS = 1, RMM_DIAG_WRITES = 2, RMM_DIAG_USES = 3, RMM_DIAG_FREES = 4 };
@@ -286,7 +297,7 @@ static_assert(sizeof(rmm_diag_resource_t) == 96, "diag resource layout is ABI");
 static_assert(sizeof(rmm_diag_stack_t) == 200, "diag stack layout is ABI");
 static_assert(sizeof(rmm_diag_module_t) == 256, "diag module layout is ABI");
 static_assert(sizeof(rmm_diag_finding_t) == 160, "diag finding layout is ABI");
-static_assert(sizeof(rmm_diag_header_t) == 560, "diag header layout is ABI");
+static_assert(sizeof(rmm_diag_header_t) == 576, "diag header layout is ABI");
 static_assert(sizeof(rmm_diag_kernel_t) == 256, "diag kernel layout is ABI");
 static_assert(sizeof(rmm_diag_function_t) == 64, "diag function layout is ABI");
 static_assert(sizeof(rmm_diag_peak_t) == 56, "diag peak layout is ABI");

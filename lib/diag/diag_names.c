@@ -11,7 +11,10 @@ static const char *const finding_names[] = {
     [RMM_DIAG_USE_UNORDERED] = "use_unordered",
     [RMM_DIAG_FREE_UNORDERED] = "free_unordered",
     [RMM_DIAG_USE_AFTER_FREE] = "use_after_free",
-    [RMM_DIAG_FREE_UNDER_GRAPH] = "free_under_graph"};
+    [RMM_DIAG_FREE_UNDER_GRAPH] = "free_under_graph",
+    [RMM_DIAG_DOUBLE_FREE] = "double_free",
+    [RMM_DIAG_WRONG_SIZE_FREE] = "wrong_size_free",
+    [RMM_DIAG_INVALID_FREE] = "invalid_free"};
 
 static const char *const confidence_names[] = {
     [RMM_DIAG_CERTAIN] = "certain",

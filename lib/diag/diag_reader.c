@@ -393,7 +393,8 @@ static void fill_older(rmm_diag_finding_t *finding)
 
 static bool is_of_order(uint32_t kind)
 {
-    return kind != RMM_DIAG_OUT_OF_BOUNDS && kind != RMM_DIAG_USE_AFTER_FREE;
+    return kind == RMM_DIAG_USE_UNORDERED || kind == RMM_DIAG_FREE_UNORDERED ||
+           kind == RMM_DIAG_FREE_UNDER_GRAPH;
 }
 
 static bool visit_finding(const void *bytes, uint32_t index, void *arg)

@@ -59,9 +59,43 @@ forget_overlaps_locked(rmm_diag_engine_t *engine, const rmm_diag_block_v1_t *blo
         if (!is_from_driver && node->start <= start && end <= node->end &&
             node->end - node->start > end - start) {
             rmm__bounds_divided(&engine->bounds, node->start, node->end);
+        } else {
+            rmm__bounds_gone(&engine->bounds, node->start, node->end);
         }
         rmm__diag_forget_block_locked(engine, index);
         index = rmm__live_map_overlap(&engine->map, start, end);
+    }
+}
+
+/* The end of what is the block's alone; 0: not known. Behind a block of the driver is padding, as
+ * the next one begins at a multiple of 256 bytes. */
+static uint64_t own_end(const rmm_diag_block_v1_t *block)
+{
+    enum { UNIT = 256 };
+    uint64_t end = block->address + block->bytes;
+    bool is_padded =
+        (block->flags & RMM_DIAG_BLOCK_RETURNED) != 0 && block->device >= 0;
+    uint64_t padded =
+        is_padded && end <= UINT64_MAX - UNIT ? (end + UNIT - 1) / UNIT * UNIT : 0;
+
+    return block->end > padded ? block->end : padded;
+}
+
+/* The memory around a new block; of one that is not followed it is not known. */
+static void note_memory_locked(
+    rmm_diag_engine_t *engine, uint32_t index, const rmm_diag_block_v1_t *block)
+{
+    uint64_t end = own_end(block);
+
+    RMM_ASSERT_LOCKED(&engine->lock);
+    if (index == RMM_LIVE_NONE) {
+        rmm__bounds_gone(
+            &engine->bounds, block->address, block->address + block->bytes);
+        return;
+    }
+    engine->bounds.ends[index] = end;
+    if ((block->flags & RMM_DIAG_BLOCK_KEPT) != 0) {
+        rmm__bounds_allocated(&engine->bounds, block->address, end);
     }
 }
 
@@ -76,6 +110,7 @@ static uint32_t add_block_locked(
     forget_overlaps_locked(engine, block);
     rmm__diag_freed_taken_locked(engine, block);
     index = rmm__live_map_insert(&engine->map, block->address, end);
+    note_memory_locked(engine, index, block);
     if (index == RMM_LIVE_NONE) {
         RMM_ROW_ADD(&engine->header->blocks_dropped, 1);
         return index;
@@ -96,15 +131,27 @@ static uint32_t add_block_locked(
     return index;
 }
 
-/* Returns what unlock() wants. */
-static uint32_t lock(rmm_diag_engine_t *engine)
+uint32_t
+rmm__diag_add_again_locked(rmm_diag_engine_t *engine, const rmm_diag_block_v1_t *block)
+{
+    rmm_guard_plan_t plan;
+    uint32_t index = 0;
+
+    plan.is_on = false; /* it has no guard any more */
+    index = add_block_locked(engine, block, &plan);
+    if (index != RMM_LIVE_NONE) {
+        (void)rmm__diag_freed_allocated_locked(engine, index, block, NULL);
+    }
+    return index;
+}
+
+uint32_t rmm__diag_lock(rmm_diag_engine_t *engine)
 {
     rmm__mutex_lock(&engine->lock);
     return atomic_load_explicit(&engine->header->findings_used, memory_order_relaxed);
 }
 
-/* findings: what lock() returned. Those that came since are this thread's. */
-static void unlock(rmm_diag_engine_t *engine, uint32_t findings)
+void rmm__diag_unlock(rmm_diag_engine_t *engine, uint32_t findings)
 {
     uint32_t now =
         atomic_load_explicit(&engine->header->findings_used, memory_order_relaxed);
@@ -144,9 +191,8 @@ void rmm__diag_engine_on_alloc(void *context, const rmm_diag_block_v1_t *block)
     rmm__diag_guards_queue(engine, &plan);
 }
 
-/* The live block that this is exactly, or RMM_LIVE_NONE. */
-static uint32_t
-find_block_locked(rmm_diag_engine_t *engine, const rmm_diag_block_v1_t *block)
+uint32_t
+rmm__diag_find_block_locked(rmm_diag_engine_t *engine, const rmm_diag_block_v1_t *block)
 {
     uint32_t index = rmm__live_map_find(&engine->map, block->address);
     const rmm_live_node_t *node = NULL;
@@ -165,13 +211,17 @@ find_block_locked(rmm_diag_engine_t *engine, const rmm_diag_block_v1_t *block)
 static void judge_free_locked(
     rmm_diag_engine_t *engine, uint32_t index, const rmm_diag_block_v1_t *block)
 {
-    if ((block->flags & RMM_DIAG_BLOCK_CAPTURED) ==
-        0) { /* else a graph uses it later */
+    bool is_left = (block->flags & RMM_DIAG_BLOCK_LEFT) != 0;
+
+    if ((block->flags & RMM_DIAG_BLOCK_CAPTURED) != 0) { /* a graph uses it later */
+        rmm__bounds_gone(
+            &engine->bounds, block->address, block->address + block->bytes);
+    } else {
         rmm__verdicts_freed(
-            &engine->verdicts, &engine->rows[index],
+            &engine->verdicts, &engine->rows[index], is_left,
             atomic_load_explicit(&engine->modes.judged_since_ns, memory_order_relaxed));
     }
-    if (judges_order(engine)) {
+    if (judges_order(engine) && !is_left) {
         rmm__order_findings_free(&engine->order, index, block);
     }
 }
@@ -187,30 +237,36 @@ void rmm__diag_engine_on_free(void *context, const rmm_diag_block_v1_t *block)
     rmm__diag_guards_settle(engine);
     rmm__diag_guards_begin(engine, &plan, block->device, block->stream);
     stack = rmm__diag_freed_begin(engine);
-    findings = lock(engine);
+    findings = rmm__diag_lock(engine);
     rmm__bounds_freed(&engine->bounds, block->address, block->address + block->bytes);
-    index = find_block_locked(engine, block);
+    index = rmm__diag_find_block_locked(engine, block);
     if (index != RMM_LIVE_NONE) {
+        rmm__diag_refused_note_locked(engine, index, block);
         judge_free_locked(engine, index, block);
         rmm__diag_guards_freed_locked(engine, &plan, index, block);
         rmm__diag_freed_add_locked(engine, index, block, stack);
         rmm__diag_forget_block_locked(engine, index);
     }
-    unlock(engine, findings);
+    rmm__diag_unlock(engine, findings);
     rmm__diag_guards_queue(engine, &plan);
 }
 
 /* --- events ------------------------------------------------------------------------ */
 
-/* One side of a copy, or the range of a fill or prefetch. */
+/* One side of a copy, or the range of a fill or prefetch. What it writes of guards is its error,
+ * not that of the next kernel; in mode guards alone it is looked at for these only. */
 static void check_range_locked(
     rmm_diag_engine_t *engine, const rmm_diag_event_v1_t *event,
-    const rmm_event_range_t *range)
+    const rmm_event_range_t *range, rmm_guard_plan_t *plan)
 {
     uint32_t index =
         rmm__bounds_check(&engine->bounds, &engine->map, range->start, range->bytes);
+    bool breaks_guards =
+        index != RMM_LIVE_NONE && range->is_write &&
+        rmm__diag_guards_overwritten_locked(engine, plan, event, range);
 
-    if (index != RMM_LIVE_NONE) {
+    if (index != RMM_LIVE_NONE &&
+        (breaks_guards || rmm__diag_mode_is_on(engine, RMM_DIAG_MODE_BOUNDS))) {
         rmm__findings_add(
             &engine->findings,
             &(rmm_finding_t){
@@ -228,14 +284,16 @@ static void check_range_locked(
     }
 }
 
-static void
-check_bounds_locked(rmm_diag_engine_t *engine, const rmm_diag_event_v1_t *event)
+static void check_bounds_locked(
+    rmm_diag_engine_t *engine, const rmm_diag_event_v1_t *event, rmm_guard_plan_t *plan)
 {
+    bool is_on = rmm__diag_mode_is_on(engine, RMM_DIAG_MODE_BOUNDS);
+
     for (size_t i = 0; i < rmm__event_range_count(event); i++) {
         const rmm_event_range_t range = rmm__event_range(event, i);
 
-        if (!rmm__diag_freed_range_locked(engine, event, &range)) {
-            check_range_locked(engine, event, &range);
+        if (!is_on || !rmm__diag_freed_range_locked(engine, event, &range)) {
+            check_range_locked(engine, event, &range, plan);
         }
     }
 }
@@ -264,7 +322,7 @@ static uint32_t modes_for(const rmm_diag_event_v1_t *event)
     }
     if (has_range(event->kind)) {
         if (event->before) {
-            return RMM_DIAG_MODE_BOUNDS;
+            return RMM_DIAG_MODE_BOUNDS | RMM_DIAG_MODE_GUARDS;
         }
         return RMM_DIAG_MODES_WITH_USES |
                (event->graph != 0 ? RMM_DIAG_MODE_BOUNDS : 0);
@@ -273,11 +331,11 @@ static uint32_t modes_for(const rmm_diag_event_v1_t *event)
 }
 
 /* What is given to a call before it is made, or, if nothing else is looked for, to a launch. */
-static void
-check_event_locked(rmm_diag_engine_t *engine, const rmm_diag_event_v1_t *event)
+static void check_event_locked(
+    rmm_diag_engine_t *engine, const rmm_diag_event_v1_t *event, rmm_guard_plan_t *plan)
 {
     if (has_range(event->kind) && event->before) {
-        check_bounds_locked(engine, event);
+        check_bounds_locked(engine, event, plan);
     } else if (has_range(event->kind)) {
         (void)rmm__diag_graphs_captured_locked(engine, event);
     } else if (event->kind == RMM_DIAG_LAUNCH) {
@@ -316,7 +374,7 @@ static void on_event_locked(
         return;
     }
     if (event->before || !rmm__diag_mode_is_on(engine, RMM_DIAG_MODES_WITH_USES)) {
-        check_event_locked(engine, event);
+        check_event_locked(engine, event, plan);
         return;
     }
     if (event->kind == RMM_DIAG_LAUNCH) {
@@ -335,18 +393,41 @@ static void on_event_locked(
     }
 }
 
+/* In every mode: findings name streams. */
+static void on_stream(rmm_diag_engine_t *engine, const rmm_diag_event_v1_t *event)
+{
+    bool is_seen = event->kind == RMM_DIAG_STREAM_SEEN && event->word_count > 1;
+
+    rmm__mutex_lock(&engine->lock);
+    rmm__stream_names_put(
+        &engine->streams, event->stream, is_seen ? event->words[1] : UINT64_MAX);
+    if (is_seen && judges_order(engine)) {
+        rmm__clocks_stream_seen(
+            engine->order.order.clocks, event->stream, event->words[0] == 0,
+            event->words[1]);
+    }
+    rmm__mutex_unlock(&engine->lock);
+}
+
+static bool is_of_stream(const rmm_diag_event_v1_t *event)
+{
+    return event->kind == RMM_DIAG_STREAM_SEEN ||
+           event->kind == RMM_DIAG_STREAM_CREATE ||
+           event->kind == RMM_DIAG_STREAM_DESTROY;
+}
+
 static void on_event(rmm_diag_engine_t *engine, const rmm_diag_event_v1_t *event)
 {
     rmm_guard_plan_t plan;
     uint32_t findings = 0;
 
     plan.is_on = false; /* the rest is large, and not read */
-    if (is_launch(event)) {
+    if (is_launch(event) || (has_range(event->kind) && event->before)) {
         rmm__diag_guards_begin(engine, &plan, event->device, event->stream);
     }
-    findings = lock(engine);
+    findings = rmm__diag_lock(engine);
     on_event_locked(engine, event, &plan);
-    unlock(engine, findings);
+    rmm__diag_unlock(engine, findings);
     rmm__diag_guards_queue(engine, &plan);
 }
 
@@ -376,6 +457,9 @@ void rmm__diag_engine_on_event(void *context, const rmm_diag_event_v1_t *given)
     }
     modes = rmm__modes_now(&engine->modes);
     rmm__diag_guards_settle(engine);
+    if (is_of_stream(event)) {
+        on_stream(engine, event);
+    }
     if ((modes & modes_for(event)) != 0) {
         on_event(engine, event);
     }
@@ -474,8 +558,11 @@ rmm_diag_engine_t *rmm__diag_engine_create(const rmm_diag_engine_desc_t *desc)
             &engine->uses, desc->row_count, desc->kernel_count, desc->demangle)) {
         goto err_fini_map;
     }
-    if (!rmm__diag_freed_init(engine, desc->row_count)) {
+    if (!rmm__bounds_init(&engine->bounds, desc->row_count)) {
         goto err_fini_uses;
+    }
+    if (!rmm__diag_freed_init(engine, desc->row_count)) {
+        goto err_fini_bounds;
     }
     if ((desc->modes & RMM_DIAG_MODE_ORDER) != 0 &&
         !rmm__order_init(&engine->order.order, desc->row_count)) {
@@ -493,6 +580,8 @@ err_fini_order:
     rmm__order_fini(&engine->order.order);
 err_fini_freed:
     rmm__diag_freed_fini(engine);
+err_fini_bounds:
+    rmm__bounds_fini(&engine->bounds);
 err_fini_uses:
     rmm__uses_fini(&engine->uses);
 err_fini_map:
@@ -512,6 +601,7 @@ void rmm__diag_engine_destroy(rmm_diag_engine_t *engine)
     rmm__guards_fini(&engine->guards);
     rmm__order_fini(&engine->order.order);
     rmm__diag_freed_fini(engine);
+    rmm__bounds_fini(&engine->bounds);
     rmm__uses_fini(&engine->uses);
     rmm__live_map_fini(&engine->map);
     rmm__stacks_fini(&engine->stacks);

@@ -68,6 +68,8 @@ void rmm__diag_engine_publish(rmm_diag_engine_t *engine, const char *source);
 void rmm__diag_engine_on_alloc(void *engine, const rmm_diag_block_v1_t *block);
 void rmm__diag_engine_on_free(void *engine, const rmm_diag_block_v1_t *block);
 void rmm__diag_engine_on_gone(void *engine, uint64_t address, uint64_t bytes);
+void rmm__diag_engine_on_pool(void *engine, uint64_t address, uint64_t bytes);
+void rmm__diag_engine_on_refused(void *engine, const rmm_diag_block_v1_t *block);
 void rmm__diag_engine_on_event(void *engine, const rmm_diag_event_v1_t *event);
 
 /* As an operator does, through the side file: what is not among these modes is not looked for

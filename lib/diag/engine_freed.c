@@ -30,9 +30,9 @@ rmm_stack_raw_t *rmm__diag_freed_begin(const rmm_diag_engine_t *engine)
                                                               : NULL;
 }
 
-/* 0: it was not taken, or has no place. */
-static uint32_t number_of(rmm_diag_engine_t *engine, rmm_stack_raw_t *stack)
+uint32_t rmm__diag_number_of_locked(rmm_diag_engine_t *engine, rmm_stack_raw_t *stack)
 {
+    RMM_ASSERT_LOCKED(&engine->lock);
     return stack != NULL ? rmm__stack_depot_put(&engine->depot, stack) : 0;
 }
 
@@ -76,7 +76,7 @@ uint32_t rmm__diag_freed_allocated_locked(
     rmm_stack_raw_t *stack)
 {
     rmm_diag_row_t *row = &engine->rows[index];
-    uint32_t origin = number_of(engine, stack);
+    uint32_t origin = rmm__diag_number_of_locked(engine, stack);
 
     RMM_ASSERT_LOCKED(&engine->lock);
     engine->blocks[index] = (rmm_diag_block_note_t){
@@ -118,12 +118,13 @@ void rmm__diag_freed_add_locked(
         .is_returned = note->is_returned};
 
     RMM_ASSERT_LOCKED(&engine->lock);
+    block.freed = rmm__diag_number_of_locked(engine, stack);
+    rmm__diag_refused_freed_locked(engine, &block);
     if ((freed->flags & RMM_DIAG_BLOCK_CAPTURED) != 0 || note->is_of_graph ||
         block.block.resource_id != freed->resource_id) {
         return;
     }
     block.block.stream = freed->stream;
-    block.freed = number_of(engine, stack);
     rmm__diag_graphs_freed_locked(engine, index, &block);
     if (is_remembered(engine, note) &&
         rmm__diag_mode_is_on(engine, RMM_DIAG_MODE_BOUNDS)) {
@@ -139,7 +140,19 @@ void rmm__diag_engine_on_gone(void *context, uint64_t address, uint64_t bytes)
 
     rmm__mutex_lock(&engine->lock);
     rmm__freed_take(&engine->freed, address, end);
+    rmm__bounds_gone(&engine->bounds, address, end);
     rmm__mutex_unlock(&engine->lock);
+}
+
+void rmm__diag_engine_on_pool(void *context, uint64_t address, uint64_t bytes)
+{
+    rmm_diag_engine_t *engine = context;
+
+    if (bytes <= UINT64_MAX - address) {
+        rmm__mutex_lock(&engine->lock);
+        rmm__bounds_pool(&engine->bounds, address, address + bytes);
+        rmm__mutex_unlock(&engine->lock);
+    }
 }
 
 void rmm__diag_engine_driver_unseen(rmm_diag_engine_t *engine, bool from_now_on)
@@ -191,13 +204,6 @@ find_freed_locked(rmm_diag_engine_t *engine, uint64_t address)
 
 /* --- uses -------------------------------------------------------------------------- */
 
-uint64_t
-rmm__diag_stream_of(const rmm_diag_event_v1_t *event, const rmm_freed_block_t *freed)
-{
-    return event->stream == freed->block.stream ? freed->freed_stream_id
-                                                : (uint64_t)(uintptr_t)event->stream;
-}
-
 static void add_finding_locked(
     rmm_diag_engine_t *engine, const rmm_diag_event_v1_t *event,
     const rmm_freed_block_t *freed, rmm_finding_t finding)
@@ -205,7 +211,7 @@ static void add_finding_locked(
     finding.kind = RMM_DIAG_USE_AFTER_FREE;
     finding.call = event->kind;
     finding.block = freed->block;
-    finding.stream_id = rmm__diag_stream_of(event, freed);
+    finding.stream_id = rmm__stream_names_find(&engine->streams, event->stream);
     finding.other_user = RMM_DIAG_NO_USER;
     finding.other_stream_id = freed->freed_stream_id;
     finding.origin = freed->origin;

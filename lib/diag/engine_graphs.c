@@ -88,7 +88,7 @@ static void add_finding_locked(
             .block = freed->block,
             .address = ref->address,
             .user = node->user,
-            .stream_id = rmm__diag_stream_of(event, freed),
+            .stream_id = rmm__stream_names_find(&engine->streams, event->stream),
             .other_user = RMM_DIAG_NO_USER,
             .other_stream_id = freed->freed_stream_id,
             .confidence = is_launch ? RMM_DIAG_LIKELY : RMM_DIAG_CERTAIN,

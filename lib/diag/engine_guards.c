@@ -11,14 +11,6 @@
 
 /* --- results ---------------------------------------------------------------------------- */
 
-/* The id of the launch's stream if it is known, else its handle. */
-static uint64_t stream_of(const rmm_guard_broken_t *broken)
-{
-    return broken->check->stream == broken->suspect->stream
-               ? broken->suspect->block.stream_id
-               : (uint64_t)(uintptr_t)broken->check->stream;
-}
-
 static void
 add_finding_locked(rmm_diag_engine_t *engine, const rmm_guard_broken_t *broken)
 {
@@ -34,7 +26,7 @@ add_finding_locked(rmm_diag_engine_t *engine, const rmm_guard_broken_t *broken)
             .address = broken->address,
             .bytes = 1,
             .user = check->user,
-            .stream_id = stream_of(broken),
+            .stream_id = check->stream_id,
             .other_user = RMM_DIAG_NO_USER,
             .other_call =
                 broken->suspect->had_graphs ? RMM_DIAG_GRAPH_LAUNCH : check->call,
@@ -147,6 +139,11 @@ static bool begin_check_locked(rmm_diag_engine_t *engine, launch_t *launch)
     launch->added = 0;
     launch->is_cut = !rmm__guards_begin(
         &engine->guards, launch->event->kind, launch->user, launch->event->stream);
+    if (!launch->is_cut) {
+        rmm__guards_name_stream(
+            &engine->guards,
+            rmm__stream_names_find(&engine->streams, launch->event->stream));
+    }
     return !launch->is_cut;
 }
 
@@ -234,6 +231,82 @@ void rmm__diag_guards_launched_locked(
         engine->uses.used_count == RMM_USES_LISTED) {
         RMM_ROW_ADD(&engine->header->guards_unchecked, 1);
     }
+}
+
+/* --- copies ----------------------------------------------------------------------------- */
+
+typedef struct overwrite {
+    uint64_t start, end;
+    bool has_check; /* one is begun, of the guards below */
+    uint32_t count;
+    uint32_t closed[RMM_GUARDS_AT_ONCE];
+} overwrite_t;
+
+static bool
+is_hit(const rmm_diag_engine_t *engine, uint32_t index, const overwrite_t *overwrite)
+{
+    const rmm_guard_t *guard = &engine->guards.entries[index].guard;
+
+    return guard->bytes != 0 && guard->address < overwrite->end &&
+           guard->address + guard->bytes > overwrite->start;
+}
+
+/* In the order of the stream, so that a guard which was broken before is found; where that is not
+ * possible the host closes it at once. */
+static void close_guard_locked(
+    rmm_diag_engine_t *engine, const rmm_guard_plan_t *plan, overwrite_t *overwrite,
+    uint32_t index)
+{
+    const rmm_diag_block_v1_t block = rmm__uses_block(&engine->uses, index);
+
+    if (overwrite->has_check && overwrite->count < RMM_GUARDS_AT_ONCE &&
+        engine->guards.entries[index].device == plan->device) {
+        rmm__guards_add(&engine->guards, index, &block, plan->device);
+        overwrite->closed[overwrite->count++] = index;
+    } else {
+        rmm__guards_drop(&engine->guards, index);
+    }
+}
+
+bool rmm__diag_guards_overwritten_locked(
+    rmm_diag_engine_t *engine, rmm_guard_plan_t *plan, const rmm_diag_event_v1_t *event,
+    const rmm_event_range_t *range)
+{
+    overwrite_t overwrite = {
+        .start = range->start,
+        .end = range->bytes > UINT64_MAX - range->start ? UINT64_MAX
+                                                        : range->start + range->bytes};
+    uint64_t from =
+        range->start > RMM_GUARD_BYTES_MAX ? range->start - RMM_GUARD_BYTES_MAX : 0;
+    uint32_t index = rmm__live_map_overlap(&engine->map, from, overwrite.end);
+    bool hits = false;
+
+    if (!plan->is_on) {
+        return false;
+    }
+    overwrite.has_check =
+        plan->job_count < RMM_GUARD_JOBS &&
+        rmm__guards_begin(&engine->guards, 0, RMM_DIAG_NO_USER, event->stream);
+    if (overwrite.has_check) {
+        rmm__guards_name_stream(
+            &engine->guards, rmm__stream_names_find(&engine->streams, event->stream));
+    }
+    for (; index != RMM_LIVE_NONE;
+         index = rmm__live_map_overlap(
+             &engine->map, from, engine->map.nodes[index].start)) {
+        if (is_hit(engine, index, &overwrite)) {
+            close_guard_locked(engine, plan, &overwrite, index);
+            hits = true;
+        }
+    }
+    if (overwrite.count > 0 &&
+        rmm__guards_end(&engine->guards, &plan->stack, &plan->jobs[plan->job_count])) {
+        plan->jobs[plan->job_count++].action = RMM_GUARD_CLOSE;
+    }
+    for (uint32_t i = 0; i < overwrite.count; i++) {
+        rmm__guards_release(&engine->guards, overwrite.closed[i]);
+    }
+    return hits;
 }
 
 /* --- the GPU's results ------------------------------------------------------------------ */

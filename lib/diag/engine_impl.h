@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the files of the engine share: engine.c; engine_freed.c, which knows blocks that were freed
- * (freed.h); engine_reset.c, which forgets the blocks of a GPU that was reset; engine_graphs.c,
+ * (freed.h); engine_refused.c, which explains frees that a resource refused;
+ * engine_reset.c, which forgets the blocks of a GPU that was reset; engine_graphs.c,
  * which knows captured graphs (graphs.h); and engine_guards.c, which queues the work on
  * guards (guards.h) on a GPU and turns results into findings.
  *
@@ -26,6 +27,7 @@
 #include "diag/peak.h"
 #include "diag/stack_depot.h"
 #include "diag/stacks.h"
+#include "diag/stream_names.h"
 #include "diag/timeline.h"
 #include "diag/uses.h"
 #include "diag/verdicts.h"
@@ -39,6 +41,19 @@ typedef struct rmm_diag_block_note {
     uint32_t record;  /* of its uses by graphs (graphs.h) */
 } rmm_diag_block_note_t;
 
+enum { RMM_RECENT_FREES = 1024, RMM_DOUBTFUL_FREES = 8 };
+
+/* For frees that a resource refuses. */
+typedef struct rmm_refused {
+    rmm_freed_block_t recent[RMM_RECENT_FREES]; /* the last frees, a ring */
+    uint32_t recent_next;
+    /* The last blocks that were freed through another resource than they came from, a ring: it
+     * may refuse. */
+    rmm_diag_block_v1_t doubtful[RMM_DOUBTFUL_FREES];
+    uint32_t doubtful_origins[RMM_DOUBTFUL_FREES];
+    uint32_t doubtful_next;
+} rmm_refused_t;
+
 struct rmm_diag_engine {
     rmm_mutex_t lock; /* protects all that follows, and writes to the side file */
     rmm_live_map_t map;
@@ -49,8 +64,10 @@ struct rmm_diag_engine {
     rmm_findings_t findings;
     rmm_order_findings_t order; /* in mode order */
     rmm_timeline_t timeline;
+    rmm_stream_names_t streams;
     rmm_freed_t freed;
     rmm_driver_memory_t driver_memory;
+    rmm_refused_t refused;
     rmm_graphs_t graphs;
     uint32_t graph_gaps; /* of the modes, when the graphs were forgotten last */
     rmm_stack_depot_t depot;
@@ -73,6 +90,19 @@ static inline bool rmm__diag_mode_is_on(const rmm_diag_engine_t *engine, uint32_
 
 /* --- engine.c --------------------------------------------------------------------------- */
 
+/* The lock, for a call that may have findings: lock returns what unlock wants. Findings that came
+ * meanwhile get this thread's stack. */
+uint32_t rmm__diag_lock(rmm_diag_engine_t *engine);
+void rmm__diag_unlock(rmm_diag_engine_t *engine, uint32_t findings);
+
+/* The live block that this is exactly, or RMM_LIVE_NONE. */
+uint32_t rmm__diag_find_block_locked(
+    rmm_diag_engine_t *engine, const rmm_diag_block_v1_t *block);
+
+/* The block, which was taken for freed, is live. Its index, or RMM_LIVE_NONE: there is no room. */
+uint32_t
+rmm__diag_add_again_locked(rmm_diag_engine_t *engine, const rmm_diag_block_v1_t *block);
+
 /* The block is not live any more, for whatever reason. */
 void rmm__diag_forget_block_locked(rmm_diag_engine_t *engine, uint32_t index);
 
@@ -83,6 +113,9 @@ void rmm__diag_freed_fini(rmm_diag_engine_t *engine);
 
 /* The caller's stack where it is wanted, in mode bounds; else NULL. No lock held. */
 rmm_stack_raw_t *rmm__diag_freed_begin(const rmm_diag_engine_t *engine);
+
+/* Of a stack, from 1 (stack_depot.h); 0: it was not taken, or has no place. */
+uint32_t rmm__diag_number_of_locked(rmm_diag_engine_t *engine, rmm_stack_raw_t *stack);
 
 /* The memory of a block is taken, whether or not the block can be followed; it is block `index`;
  * that is about to be freed, and reported. */
@@ -108,9 +141,13 @@ void rmm__diag_freed_launched_locked(
 /* The stacks of the block of a new finding. No lock held. */
 void rmm__diag_freed_put_stacks(rmm_diag_engine_t *engine, uint32_t finding);
 
-/* The id of the call's stream if the free's is the same, else its handle. */
-uint64_t
-rmm__diag_stream_of(const rmm_diag_event_v1_t *event, const rmm_freed_block_t *freed);
+/* --- engine_refused.c ------------------------------------------------------------------ */
+
+/* The block at this index is about to be freed; it was. */
+void rmm__diag_refused_note_locked(
+    rmm_diag_engine_t *engine, uint32_t index, const rmm_diag_block_v1_t *freed);
+void rmm__diag_refused_freed_locked(
+    rmm_diag_engine_t *engine, const rmm_freed_block_t *freed);
 
 /* --- engine_graphs.c ------------------------------------------------------------------- */
 
@@ -162,6 +199,12 @@ void rmm__diag_guards_freed_locked(
 void rmm__diag_guards_launched_locked(
     rmm_diag_engine_t *engine, rmm_guard_plan_t *plan, const rmm_diag_event_v1_t *event,
     uint32_t user);
+
+/* A copy or fill is about to write this range, and may write to guards: they are closed before it.
+ * False: it does not. */
+bool rmm__diag_guards_overwritten_locked(
+    rmm_diag_engine_t *engine, rmm_guard_plan_t *plan, const rmm_diag_event_v1_t *event,
+    const rmm_event_range_t *range);
 
 /* Queue what was planned. No lock held. */
 void rmm__diag_guards_queue(rmm_diag_engine_t *engine, rmm_guard_plan_t *plan);

@@ -32,6 +32,7 @@ void rmm__diag_engine_reset(rmm_diag_engine_t *engine, int32_t device)
     }
     /* of all GPUs: an error may be missed, none is invented */
     rmm__freed_take(&engine->freed, 0, UINT64_MAX);
+    rmm__bounds_forget_pools(&engine->bounds);
     RMM_ROW_ADD(&engine->header->device_resets, 1);
     RMM_ROW_ADD(&engine->header->blocks_reset, count);
     rmm__mutex_unlock(&engine->lock);

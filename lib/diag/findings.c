@@ -109,7 +109,8 @@ void rmm__findings_add(rmm_findings_t *findings, const rmm_finding_t *finding)
 
     RMM_ROW_ADD(&header->findings_total, 1);
     used = used < RMM_DIAG_FINDINGS_COUNT ? used : RMM_DIAG_FINDINGS_COUNT;
-    while (i < used && !is_like(&findings->entries[i], finding)) {
+    while (i < used && !(findings->sites[i] == finding->site &&
+                         is_like(&findings->entries[i], finding))) {
         i++;
     }
     if (i == RMM_DIAG_FINDINGS_COUNT) {
@@ -121,6 +122,7 @@ void rmm__findings_add(rmm_findings_t *findings, const rmm_finding_t *finding)
         open_entry(&findings->entries[i], finding);
         findings->origins[i] = finding->origin;
         findings->frees[i] = finding->freed;
+        findings->sites[i] = finding->site;
     }
     count_entry(&findings->entries[i], finding);
     RMM_ROW_END(&findings->entries[i]);

@@ -2,9 +2,9 @@
 /*
  * The findings in the side file. A loop that makes the same error with a new block each time
  * is one finding that counts: occurrences share an entry if they differ in nothing but the
- * block's address, and of those about order or freed blocks in nothing but the block and the
- * streams. Entries are never freed; when all are taken, occurrences of other findings are counted
- * as dropped.
+ * block's address, of those about order or freed blocks in nothing but the block and the
+ * streams, and refused frees in nothing but what was passed. Entries are never freed; when all are
+ * taken, occurrences of other findings are counted as dropped.
  *
  * Not locked: the engine's lock protects it.
  */
@@ -34,6 +34,7 @@ typedef struct rmm_finding {
     rmm_diag_confidence_level_t confidence;
     /* of the first occurrence: stacks of the block's allocation and free (stack_depot.h) */
     uint32_t origin, freed;
+    uint32_t site; /* stack of the call, where that tells two findings apart; else 0 */
 } rmm_finding_t;
 
 typedef struct rmm_findings {
@@ -41,6 +42,7 @@ typedef struct rmm_findings {
     rmm_diag_finding_t *entries;
     uint32_t origins[RMM_DIAG_FINDINGS_COUNT]; /* by entry; 0: none */
     uint32_t frees[RMM_DIAG_FINDINGS_COUNT];
+    uint32_t sites[RMM_DIAG_FINDINGS_COUNT];
 } rmm_findings_t;
 
 void rmm__findings_add(rmm_findings_t *findings, const rmm_finding_t *finding);

@@ -144,7 +144,13 @@ bool rmm__guards_begin(
     check->call = call;
     check->user = user;
     check->stream = stream;
+    check->stream_id = UINT64_MAX;
     return true;
+}
+
+void rmm__guards_name_stream(rmm_guards_t *guards, uint64_t stream_id)
+{
+    check_at(guards, guards->next)->stream_id = stream_id;
 }
 
 void rmm__guards_add(
@@ -248,6 +254,14 @@ static void leave_open(rmm_guards_t *guards, rmm_guard_entry_t *entry)
     entry->guard.bytes = 0;
 }
 
+void rmm__guards_release(rmm_guards_t *guards, uint32_t index)
+{
+    rmm_guard_entry_t *entry = &guards->entries[index];
+
+    give_slot(guards, entry->guard.slot);
+    entry->guard.bytes = 0;
+}
+
 bool rmm__guards_close(
     rmm_guards_t *guards, uint32_t index, const rmm_diag_block_v1_t *freed,
     const rmm_diag_block_v1_t *block, const rmm_stack_raw_t *stack,
@@ -266,6 +280,7 @@ bool rmm__guards_close(
     if ((freed->flags & RMM_DIAG_BLOCK_IN_STREAM_ORDER) != 0 &&
         (freed->flags & RMM_DIAG_BLOCK_SYNC) == 0 &&
         rmm__guards_begin(guards, 0, RMM_DIAG_NO_USER, freed->stream)) {
+        rmm__guards_name_stream(guards, freed->stream_id);
         rmm__guards_add(guards, index, block, entry->device);
         is_queued = rmm__guards_end(guards, stack, job);
     }
@@ -274,15 +289,16 @@ bool rmm__guards_close(
         return false;
     }
     job->action = RMM_GUARD_CLOSE;
-    give_slot(guards, entry->guard.slot);
-    entry->guard.bytes = 0;
+    rmm__guards_release(guards, index);
     return true;
 }
 
 void rmm__guards_shut(rmm_guards_t *guards, const rmm_guard_job_t *job)
 {
     rmm__guards_cancel(guards, job->tag);
-    close_state(guards, &job->guards[0]);
+    for (uint32_t i = 0; i < job->count; i++) {
+        close_state(guards, &job->guards[i]);
+    }
 }
 
 /* --- results ---------------------------------------------------------------------------- */

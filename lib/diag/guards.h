@@ -134,6 +134,7 @@ typedef struct rmm_guard_check {
     uint32_t user;
     bool is_unqueued; /* neither queued nor cancelled, as far as is known */
     rmm_stream_t stream;
+    uint64_t stream_id;    /* UINT64_MAX: not known */
     rmm_stack_raw_t stack; /* of the launch or free */
     rmm_guard_suspect_t suspects[RMM_GUARDS_AT_ONCE];
 } rmm_guard_check_t;
@@ -176,6 +177,8 @@ void rmm__guards_drop(rmm_guards_t *guards, uint32_t index);
  */
 bool rmm__guards_begin(
     rmm_guards_t *guards, uint32_t call, uint32_t user, rmm_stream_t stream);
+/* Of the check that is begun. */
+void rmm__guards_name_stream(rmm_guards_t *guards, uint64_t stream_id);
 /* The guard of `index`, as an error on this block: its own, or the one behind it. */
 void rmm__guards_add(
     rmm_guards_t *guards, uint32_t index, const rmm_diag_block_v1_t *block,
@@ -194,7 +197,10 @@ bool rmm__guards_close(
     const rmm_diag_block_v1_t *block, const rmm_stack_raw_t *stack,
     rmm_guard_job_t *job);
 
-/* A job of RMM_GUARD_CLOSE was not queued: the host closes the guard. */
+/* The guard is over when a queued job of RMM_GUARD_CLOSE has run: the block has none any more. */
+void rmm__guards_release(rmm_guards_t *guards, uint32_t index);
+
+/* A job of RMM_GUARD_CLOSE was not queued: the host closes its guards. */
 void rmm__guards_shut(rmm_guards_t *guards, const rmm_guard_job_t *job);
 
 /* A guard that was found broken. */

@@ -372,6 +372,23 @@ uint32_t rmm__live_map_overlap(rmm_live_map_t *map, uint64_t start, uint64_t end
     return index != NIL && map->nodes[index].end > start ? index : NIL;
 }
 
+void rmm__live_map_around(
+    rmm_live_map_t *map, uint64_t address, uint32_t *before_out, uint32_t *behind_out)
+{
+    uint32_t before = find_floor(map, address);
+    uint32_t behind = map->root;
+
+    if (before != NIL) {
+        behind = next_of(map, before);
+    } else {
+        while (behind != NIL && map->nodes[behind].left != NIL) {
+            behind = map->nodes[behind].left;
+        }
+    }
+    *before_out = before;
+    *behind_out = behind;
+}
+
 /* --- check ------------------------------------------------------------------------- */
 
 /* Checks the tree below index; returns its nodes. *end: of the block before, in order. */

@@ -52,6 +52,11 @@ uint32_t rmm__live_map_find(rmm_live_map_t *map, uint64_t address);
 /* The last block that begins before `end` and reaches beyond `start`. */
 uint32_t rmm__live_map_overlap(rmm_live_map_t *map, uint64_t start, uint64_t end);
 
+/* Of an address that is in no block: the blocks before and behind it; RMM_LIVE_NONE: there is none.
+ */
+void rmm__live_map_around(
+    rmm_live_map_t *map, uint64_t address, uint32_t *before_out, uint32_t *behind_out);
+
 /* Walks everything: order, overlaps, balance, bounds, free nodes. */
 bool rmm__live_map_check(const rmm_live_map_t *map);
 

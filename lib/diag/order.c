@@ -174,10 +174,30 @@ static bool knows(const rmm_order_t *order, uint32_t place, const rmm_order_use_
     return rmm__clocks_knows(order->clocks, place, use->place, use->time);
 }
 
-static void describe(
-    const rmm_order_t *order, uint32_t place, const rmm_order_use_t *other,
-    rmm_order_conflict_t *out)
+/* It is ordered, or an error of this block that was told. */
+static bool is_settled(
+    const rmm_order_t *order, const rmm_order_block_t *block, uint32_t place,
+    const rmm_order_use_t *use)
 {
+    bool is_settled = knows(order, place, use);
+
+    for (uint32_t i = 0; i < RMM_ORDER_TOLD && !is_settled; i++) {
+        const rmm_order_told_t *told = &block->told[i];
+
+        is_settled = told->time != 0 && told->time >= use->time &&
+                     told->place == place && told->other == use->place;
+    }
+    return is_settled;
+}
+
+static void describe(
+    const rmm_order_t *order, rmm_order_block_t *block, uint32_t place,
+    const rmm_order_use_t *other, rmm_order_conflict_t *out)
+{
+    block->told[block->next_told++ % RMM_ORDER_TOLD] = (rmm_order_told_t){
+        .time = order->clocks->streams[other->place].clock.at[other->place],
+        .place = (uint16_t)place,
+        .other = other->place};
     out->stream_id = order->clocks->streams[place].stream_id;
     out->other_stream_id = order->clocks->streams[other->place].stream_id;
     out->other_user = other->user;
@@ -214,6 +234,8 @@ look_at(const rmm_order_t *order, rmm_order_block_t *block, const rmm_order_use_
             look.same = earlier;
         } else if (knows(order, use->place, earlier)) {
             look.ordered = earlier;
+        } else if (is_settled(order, block, use->place, earlier)) {
+            continue;
         } else if (exclude_each_other(block, earlier, use)) {
             look.bad = earlier;
         }
@@ -250,14 +272,14 @@ bool rmm__order_use(
         use->access == RMM_ORDER_KERNEL) {
         return false; /* of the same launch: its word is there twice */
     }
-    if (!knows(order, use->place, &allocation)) {
+    if (!is_settled(order, block, use->place, &allocation)) {
         look.bad = &allocation;
     }
     if (rmm__clocks_is_unsure(order->clocks, use->place)) {
         look.bad = NULL;
     }
     if (look.bad != NULL) {
-        describe(order, use->place, look.bad, conflict_out);
+        describe(order, block, use->place, look.bad, conflict_out);
     }
     *place_for(&look, block) = *use;
     return look.bad != NULL;
@@ -305,7 +327,7 @@ bool rmm__order_freed(
     rmm_order_t *order, uint32_t index, const rmm_diag_block_v1_t *given,
     rmm_order_conflict_t *conflict_out)
 {
-    const rmm_order_block_t *block = &order->blocks[index];
+    rmm_order_block_t *block = &order->blocks[index];
     uint32_t place = 0;
 
     if (!block->is_in_order || (given->flags & RMM_DIAG_BLOCK_IN_STREAM_ORDER) == 0) {
@@ -320,8 +342,8 @@ bool rmm__order_freed(
          i < RMM_ORDER_USES && !rmm__clocks_is_unsure(order->clocks, place); i++) {
         const rmm_order_use_t *use = &block->uses[i];
 
-        if (use->access != RMM_ORDER_NONE && !knows(order, place, use)) {
-            describe(order, place, use, conflict_out);
+        if (use->access != RMM_ORDER_NONE && !is_settled(order, block, place, use)) {
+            describe(order, block, place, use, conflict_out);
             return true;
         }
     }

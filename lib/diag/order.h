@@ -13,7 +13,7 @@
  * A block remembers its last uses: as many as RMM_ORDER_USES on different streams. If there are
  * more, one that is ordered before the latest is forgotten first; an error may be missed then.
  *
- * Not locked: the engine's lock protects it. Memory: 160 bytes for each row, beside the clocks.
+ * Not locked: the engine's lock protects it. Memory: 208 bytes for each row, beside the clocks.
  */
 #ifndef RMM_DIAG_ORDER_H
 #define RMM_DIAG_ORDER_H
@@ -27,6 +27,7 @@
 #include "diag/clocks.h"
 
 #define RMM_ORDER_USES 4u
+#define RMM_ORDER_TOLD 2u
 
 typedef enum rmm_order_access {
     RMM_ORDER_NONE = 0,  /* there is no use */
@@ -46,6 +47,13 @@ typedef struct rmm_order_use {
     uint8_t call;        /* rmm_diag_event_kind_t */
 } rmm_order_use_t;
 
+/* An error of a block: which stream does not wait for which, and for what that had done by then.
+ * What the missing wait would order as well is the same error, and not told again. */
+typedef struct rmm_order_told {
+    uint64_t time; /* 0: none */
+    uint16_t place, other;
+} rmm_order_told_t;
+
 typedef struct rmm_order_block {
     uint64_t start, end; /* [start, end) */
     uint64_t allocated;  /* time; 0: anyone may use it */
@@ -53,6 +61,8 @@ typedef struct rmm_order_block {
     bool is_in_order;    /* it is used and freed in the order of streams */
     bool is_gpu_only;    /* the host cannot access it */
     uint8_t next;        /* use to be forgotten if none is to be preferred */
+    rmm_order_told_t told[RMM_ORDER_TOLD]; /* the last ones, a ring */
+    uint8_t next_told;
     rmm_order_use_t uses[RMM_ORDER_USES];
 } rmm_order_block_t;
 

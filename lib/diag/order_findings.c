@@ -5,8 +5,7 @@
 #include "diag/event_range.h"
 #include "diag/row.h"
 
-/* A kernel may have been given a pointer that it does not follow: the end of an array is also the
- * beginning of the next block. */
+/* A kernel may have been given a pointer that it does not follow. */
 static bool
 is_about_kernel(const rmm_order_conflict_t *conflict, const rmm_finding_t *finding)
 {
@@ -66,12 +65,35 @@ static bool is_number(const rmm_order_findings_t *self, uint64_t word)
            rmm__event_may_be_number(word, self->uses->map->nodes[index].start);
 }
 
+/* The word is where a block begins and the one before it ends, into which the launch has a pointer
+ * as well: that is the array, and this its end. */
+static bool may_be_end(
+    const rmm_order_findings_t *self, const rmm_diag_event_v1_t *event, uint64_t word)
+{
+    rmm_live_map_t *map = self->uses->map;
+    uint32_t index = rmm__live_map_find(map, word);
+    uint32_t before = RMM_LIVE_NONE;
+    bool has_array = false;
+
+    if (index == RMM_LIVE_NONE || map->nodes[index].start != word) {
+        return false;
+    }
+    before = rmm__live_map_find(map, word - 1);
+    for (size_t i = 0; i < event->word_count && before != RMM_LIVE_NONE && !has_array;
+         i++) {
+        has_array = event->words[i] >= map->nodes[before].start &&
+                    event->words[i] < map->nodes[before].end;
+    }
+    return has_array;
+}
+
 static void use_parameters(
     rmm_order_findings_t *self, const rmm_diag_event_v1_t *event, rmm_order_use_t *use)
 {
     use->access = RMM_ORDER_KERNEL;
     for (size_t i = 0; i < rmm__event_judged_words(event); i++) {
-        if (!is_number(self, event->words[i])) {
+        if (!is_number(self, event->words[i]) &&
+            !may_be_end(self, event, event->words[i])) {
             use_block(self, event->words[i], use);
         }
     }

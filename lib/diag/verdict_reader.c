@@ -41,10 +41,9 @@ static bool judge_live(const rmm_diag_row_info_t *row, void *arg)
     uint64_t since_ns = atomic_load_explicit(
         &judge->file->header.judged_since_ns, memory_order_relaxed);
     uint64_t wasted_ns;
-    if (!rmm_diag_is_judged(row->allocated_ns, since_ns)) {
-        return true;
-    }
-    for (int verdict = RMM_DIAG_NEVER_USED; verdict <= RMM_DIAG_LEAKED; verdict++) {
+    bool is_judged = rmm_diag_is_judged(row->allocated_ns, since_ns);
+    int first = is_judged ? RMM_DIAG_NEVER_USED : RMM_DIAG_LEAKED;
+    for (int verdict = first; verdict <= RMM_DIAG_LEAKED; verdict++) {
         if (rmm_diag_verdict_applies(&life, (rmm_diag_verdict_t)verdict, &wasted_ns)) {
             const rmm_diag_group_t group = {
                 .verdict = (uint32_t)verdict,
@@ -72,6 +71,24 @@ void rmm_diag_read_verdicts(
     (void)rmm_diag_each_verdict(file, add_freed, &judge);
     (void)rmm_diag_each_row(file, judge_live, &judge);
     rmm_diag_groups_sort(groups);
+}
+
+static bool add_left(const rmm_diag_row_info_t *row, void *arg)
+{
+    rmm_diag_left_t *left = arg;
+    left->count++;
+    left->bytes += row->bytes;
+    return true;
+}
+
+rmm_diag_left_t rmm_diag_read_left(const rmm_diag_file_t *file)
+{
+    const rmm_diag_header_t *header = &file->header;
+    rmm_diag_left_t left = {
+        .count = atomic_load_explicit(&header->left_count, memory_order_relaxed),
+        .bytes = atomic_load_explicit(&header->left_bytes, memory_order_relaxed)};
+    (void)rmm_diag_each_row(file, add_left, &left);
+    return left;
 }
 
 const char *rmm_diag_confidence(const rmm_diag_file_t *file, uint32_t verdict)

@@ -21,4 +21,11 @@ void rmm_diag_read_verdicts(
  * to be missing, by replays of graphs or launches whose parameters could not be read. Static. */
 const char *rmm_diag_confidence(const rmm_diag_file_t *file, uint32_t verdict);
 
+/* Blocks that a program which has ended did not free. */
+typedef struct rmm_diag_left {
+    uint64_t count, bytes;
+} rmm_diag_left_t;
+
+rmm_diag_left_t rmm_diag_read_left(const rmm_diag_file_t *file);
+
 #endif /* RMM_DIAG_VERDICT_READER_H */

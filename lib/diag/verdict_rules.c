@@ -28,7 +28,7 @@ static bool is_never_used(const rmm_diag_life_t *life)
 
 static bool is_idle(const rmm_diag_life_t *life)
 {
-    return life->fate == RMM_DIAG_FATE_LIVE && life->first_use_ns != 0 &&
+    return life->fate != RMM_DIAG_FATE_FREED && life->first_use_ns != 0 &&
            is_apart(life->last_use_at, life->end_at) &&
            unused_ns(life) >= RMM_DIAG_IDLE_NS;
 }

@@ -4,7 +4,6 @@
  */
 #include "diag/verdicts.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <time.h>
 
@@ -99,10 +98,10 @@ static void give(
 }
 
 static rmm_diag_life_t
-life_of(const rmm_verdicts_t *verdicts, const rmm_diag_row_t *row)
+life_of(const rmm_verdicts_t *verdicts, const rmm_diag_row_t *row, bool is_left)
 {
     return (rmm_diag_life_t){
-        .fate = RMM_DIAG_FATE_FREED,
+        .fate = is_left ? RMM_DIAG_FATE_LEFT : RMM_DIAG_FATE_FREED,
         .device = RMM_ROW_GET(row, device),
         .allocated_ns = RMM_ROW_GET(row, allocated_ns),
         .first_use_ns = RMM_ROW_GET(row, first_use_ns),
@@ -114,17 +113,24 @@ life_of(const rmm_verdicts_t *verdicts, const rmm_diag_row_t *row)
 }
 
 void rmm__verdicts_freed(
-    rmm_verdicts_t *verdicts, const rmm_diag_row_t *row, uint64_t since_ns)
+    rmm_verdicts_t *verdicts, const rmm_diag_row_t *row, bool is_left,
+    uint64_t since_ns)
 {
-    rmm_diag_life_t life = life_of(verdicts, row);
+    rmm_diag_life_t life = life_of(verdicts, row, is_left);
+    bool is_judged = rmm_diag_is_judged(life.allocated_ns, since_ns);
     uint64_t wasted_ns = 0;
 
-    if (!rmm_diag_is_judged(life.allocated_ns, since_ns)) {
-        return;
+    if (is_left) {
+        RMM_ROW_ADD(&verdicts->header->left_count, 1);
+        RMM_ROW_ADD(&verdicts->header->left_bytes, RMM_ROW_GET(row, bytes));
+        life.end_ns = rmm__clock_ns(CLOCK_MONOTONIC);
     }
-    for (int i = RMM_DIAG_NEVER_USED; i <= RMM_DIAG_FREED_LATE; i++) {
+    for (int i = RMM_DIAG_NEVER_USED; i <= RMM_DIAG_LEAKED; i++) {
         rmm_diag_verdict_t verdict = (rmm_diag_verdict_t)i;
 
+        if (!is_judged && verdict != RMM_DIAG_LEAKED) {
+            continue;
+        }
         /* of a freed block the time decides nothing: most need no reading of the clock */
         if (rmm_diag_verdict_applies(&life, verdict, &wasted_ns)) {
             life.end_ns = rmm__clock_ns(CLOCK_MONOTONIC);

@@ -10,6 +10,7 @@
 #ifndef RMM_DIAG_VERDICTS_H
 #define RMM_DIAG_VERDICTS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "diag/diag_format.h"
@@ -22,9 +23,11 @@ typedef struct rmm_verdicts {
     rmm_diag_verdict_entry_t *entries;
 } rmm_verdicts_t;
 
-/* The block of this row is freed now. No verdict if it is older than since_ns: its uses were not
- * all seen; 0: none are. */
+/* The block of this row is freed now; is_left: by the end of its resource, as the program has not.
+ * No other verdict than that if it is older than since_ns: its uses were not all seen; 0: none
+ * are. */
 void rmm__verdicts_freed(
-    rmm_verdicts_t *verdicts, const rmm_diag_row_t *row, uint64_t since_ns);
+    rmm_verdicts_t *verdicts, const rmm_diag_row_t *row, bool is_left,
+    uint64_t since_ns);
 
 #endif /* RMM_DIAG_VERDICTS_H */

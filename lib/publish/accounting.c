@@ -234,6 +234,7 @@ void rmm__location_forget(
     if (rmm__location_mode(&accounting->user) != RMM_LOCATION_OUTSIDE) {
         rmm__figure_sub(&rmm__locations[location].current_bytes, left->bytes);
         rmm__figure_sub(&rmm__locations[location].live_count, left->count);
+        rmm__figure_add(&rmm__locations[location].leaked_bytes, left->bytes);
         rmm__figure_add(&stripe->freed_count, left->count);
         rmm__figure_add(&stripe->padding_removed, left->padding);
     }

@@ -211,7 +211,7 @@ static void free_outstanding(binning_t *self, shard_t *shard)
             entry.bytes, RMM_ALIGN_DEFAULT, RMM_STREAM_LEGACY, .user = true};
 
         rmm__pointer_map_erase(&shard->blocks, entry.ptr);
-        rmm__diag_on_free(
+        rmm__diag_on_left(
             mr->instance_id, mr->device, entry.ptr, entry.bytes, RMM_STREAM_LEGACY);
         rmm__resource_dealloc(entry.owner, entry.ptr, &request);
     }

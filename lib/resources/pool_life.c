@@ -108,7 +108,7 @@ void rmm__pool_report_left(void *owner, void *ptr, uint64_t bytes)
 {
     const pool_resource_t *self = owner;
 
-    rmm__diag_on_free(
+    rmm__diag_on_left(
         self->base.instance_id, self->base.device, ptr, bytes, RMM_STREAM_LEGACY);
 }
 
@@ -174,8 +174,9 @@ init_resource(pool_resource_t *self, rmm_resource_t *upstream, const pool_plan_t
 static uint32_t choose_gap_units(int device, bool is_range)
 {
     bool is_annotated = !is_range && rmm__annotate_open(device);
+    bool wants_guards = rmm__diag_wants_guards();
 
-    return is_annotated || rmm__diag_wants_guards() ? 1 : 0;
+    return is_annotated || wants_guards ? 1 : 0;
 }
 
 /* Sizes with the gaps; as they are where a block or a chunk would become too large. */
@@ -197,6 +198,17 @@ static void add_gaps(pool_resource_t *self, engine_plan_t *plan)
     }
     self->gap_units = gap_units;
     self->round_bytes += gap_units * RMM_BLOCKS_UNIT;
+}
+
+/* All addresses, mapped or not: none is anybody else's. */
+static void report_range(const pool_resource_t *self)
+{
+    if (self->is_range && rmm__diag_is_attached()) {
+        void *range;
+        uint64_t bytes = rmm__engine_addresses(self->engine, &range);
+
+        rmm__diag_report_pool(range, bytes);
+    }
 }
 
 static rmm_status_t
@@ -226,6 +238,7 @@ open_pool(pool_resource_t *self, rmm_resource_t *upstream, const pool_plan_t *pl
         rmm__pool_fini(self, false);
         return status;
     }
+    report_range(self);
     rmm__pool_log_changes(self);
     return RMM_OK;
 }

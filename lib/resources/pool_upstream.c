@@ -70,6 +70,16 @@ static bool is_of_cuda(const rmm_resource_t *mr)
            strcmp(rmm_resource_type(mr), "managed") == 0;
 }
 
+/* It comes from a function of the program, which may use the memory by itself. */
+static bool is_of_program(const rmm_resource_t *mr)
+{
+    while (mr->upstream != NULL) {
+        mr = mr->upstream;
+    }
+    return strcmp(rmm_resource_type(mr), "custom") == 0 ||
+           strcmp(rmm_resource_type(mr), "callback") == 0;
+}
+
 static rmm_status_t obtain(void *owner, uint64_t bytes, void **ptr_out)
 {
     const pool_resource_t *self = owner;
@@ -88,6 +98,9 @@ static rmm_status_t obtain(void *owner, uint64_t bytes, void **ptr_out)
     if (status != RMM_OK) {
         rmm__resource_dealloc(mr->upstream, *ptr_out, &request);
         return status;
+    }
+    if (rmm__diag_is_attached() && !is_of_program(mr->upstream)) {
+        rmm__diag_report_pool(*ptr_out, bytes);
     }
     if (rmm__annotate_is_on()) {
         rmm__annotate_chunk(mr->device, *ptr_out, bytes, is_of_cuda(mr->upstream));

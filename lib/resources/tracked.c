@@ -294,7 +294,7 @@ void rmm__tracked_destroy(rmm_resource_t *mr)
         rmm_request_t request = {.bytes = block.bytes, .stream = RMM_STREAM_LEGACY};
 
         rmm__pointer_map_erase(&self->blocks, block.ptr);
-        rmm__diag_on_free(
+        rmm__diag_on_left(
             mr->instance_id, mr->device, block.ptr, block.bytes, RMM_STREAM_LEGACY);
         give_back(self, &block, &request);
     }

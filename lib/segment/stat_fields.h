@@ -57,7 +57,8 @@
 /* At a location only: first its marks, which are compared like the others. */
 #define RMM_LOCATION_ONLY_STATS(X)                                                     \
     X(node_peak_bytes, MARK, BYTES, "As peak_bytes, reset with the node's mark")       \
-    X(node_peak_count, MARK, COUNT, "As peak_count, reset with the node's mark")
+    X(node_peak_count, MARK, COUNT, "As peak_count, reset with the node's mark")       \
+    X(leaked_bytes, COUNTER, BYTES, "Bytes still live when their resource ended")
 
 /* At a resource only. What is free: a location shows it too, added up by the reader. */
 #define RMM_SLOT_FREE_STATS(X)                                                         \

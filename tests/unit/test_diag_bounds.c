@@ -207,6 +207,132 @@ TEST_CASE(memory_of_the_driver_is_not_part_of_a_stale_block)
     diag_close(&diag);
 }
 
+/* A block of 1000 bytes at `at`, alone in 1280 bytes of a pool. */
+static void alloc_kept(diag_fixture_t *diag, uint64_t at)
+{
+    rmm_diag_block_v1_t block = diag_block(at, 1000);
+
+    block.flags = RMM_DIAG_BLOCK_KEPT;
+    block.end = at + 1280;
+    rmm__diag_engine_on_alloc(diag->engine, &block);
+}
+
+TEST_CASE(what_lies_behind_a_block_in_its_padding_is_its_error)
+{
+    static const struct {
+        uint64_t at, bytes, block; /* block 0: none */
+    } cases[] = {{1000, 1, BASE},        {1000, 8, BASE},
+                 {1279, 1, BASE},        {1008, 2000, BASE + 1280},
+                 {1000, 2000, BASE},     {1280, 8, 0},
+                 {1000, 0, 0},           {2280, 64, BASE + 1280},
+                 {1279, 2, BASE + 1280}, {2560, 8, 0},
+                 {2559, 8, BASE + 1280}};
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        diag_fixture_t diag = diag_open(16, 16, NULL);
+
+        alloc_kept(&diag, BASE);
+        alloc_kept(&diag, BASE + 1280);
+        fill(&diag, BASE + cases[i].at, cases[i].bytes);
+        assert_int_equal(total(&diag), cases[i].block != 0);
+        if (cases[i].block != 0) {
+            assert_int_equal(diag.findings[0].kind, RMM_DIAG_OUT_OF_BOUNDS);
+            assert_int_equal(diag.findings[0].block_address, cases[i].block);
+            assert_int_equal(diag.findings[0].address, BASE + cases[i].at);
+        }
+        diag_close(&diag);
+    }
+}
+
+/* The driver's blocks begin at multiples of 256 bytes; of the host's nothing is known. */
+TEST_CASE(memory_of_the_driver_has_padding_on_a_gpu_only)
+{
+    diag_fixture_t diag = diag_open(16, 16, NULL);
+    rmm_diag_block_v1_t block = diag_block(BASE, 1000);
+
+    block.flags = RMM_DIAG_BLOCK_RETURNED;
+    rmm__diag_engine_on_alloc(diag.engine, &block);
+    block.address = BASE + 4096;
+    block.device = -1;
+    rmm__diag_engine_on_alloc(diag.engine, &block);
+    fill(&diag, BASE + 1024, 8);
+    fill(&diag, BASE + 4096 + 1000, 8);
+    assert_int_equal(total(&diag), 0);
+    fill(&diag, BASE + 1023, 1);
+    assert_int_equal(total(&diag), 1);
+    diag_close(&diag);
+}
+
+TEST_CASE(memory_of_a_pool_that_no_block_has_is_the_nearest_blocks)
+{
+    diag_fixture_t diag = diag_open(16, 16, NULL);
+
+    rmm__diag_engine_on_pool(diag.engine, BASE, 65536);
+    fill(&diag, BASE + 4096, 8); /* it has no block */
+    assert_int_equal(total(&diag), 0);
+    alloc_kept(&diag, BASE + 8192);
+    alloc_kept(&diag, BASE + 16384);
+    fill(&diag, BASE + 8192 + 1280, 8);
+    fill(&diag, BASE + 16384 - 8, 8);
+    fill(&diag, BASE, 8);
+    fill(&diag, BASE + 65528, 16);
+    assert_int_equal(total(&diag), 4);
+    assert_int_equal(diag.findings[0].block_address, BASE + 8192);
+    assert_int_equal(diag.findings[1].block_address, BASE + 16384);
+    assert_int_equal(diag.findings[2].block_address, BASE + 8192);
+    assert_int_equal(diag.findings[3].block_address, BASE + 16384);
+    fill(&diag, BASE - 8, 8); /* before it, and behind it */
+    fill(&diag, BASE + 65536, 8);
+    rmm__diag_engine_on_gone(diag.engine, BASE, 65536);
+    fill(&diag, BASE + 8192 + 1280, 8);
+    assert_int_equal(total(&diag), 4);
+    diag_close(&diag);
+}
+
+/* A function of the program has it, or a graph, or a part of it was handed out. */
+TEST_CASE(memory_of_a_pool_with_another_owner_is_no_error)
+{
+    diag_fixture_t diag = diag_open(16, 16, NULL);
+    rmm_diag_block_v1_t block = diag_block(BASE + 16384, 1000);
+
+    rmm__diag_engine_on_pool(diag.engine, BASE, 1 << 20);
+    alloc_kept(&diag, BASE);
+    rmm__diag_engine_on_gone(diag.engine, BASE + 8192, 4096);
+    fill(&diag, BASE + 8192, 8);
+    fill(&diag, BASE + 8192 - 8, 16);
+    diag_alloc(&diag, BASE + 8192, 256); /* a block of its own that it made there */
+    diag_free(&diag, BASE + 8192, 256);
+    fill(&diag, BASE + 8192, 4096);
+    rmm__diag_engine_on_alloc(diag.engine, &block);
+    block.flags = RMM_DIAG_BLOCK_CAPTURED;
+    rmm__diag_engine_on_free(diag.engine, &block);
+    fill(&diag, BASE + 16384, 1000);
+    diag_alloc(&diag, BASE + 32768, 4096);
+    diag_alloc(&diag, BASE + 32768, 256);
+    fill(&diag, BASE + 32768 + 1024, 8);
+    assert_int_equal(total(&diag), 0);
+    alloc_kept(&diag, BASE + 8192); /* the pool has it again */
+    fill(&diag, BASE + 8192 + 1000, 8);
+    assert_int_equal(total(&diag), 1);
+    diag_close(&diag);
+}
+
+TEST_CASE(a_pool_with_too_many_holes_is_not_checked)
+{
+    diag_fixture_t diag = diag_open(16, 16, NULL);
+
+    rmm__diag_engine_on_pool(diag.engine, BASE, 1 << 30);
+    alloc_kept(&diag, BASE);
+    fill(&diag, BASE + 4096, 8);
+    assert_int_equal(total(&diag), 1);
+    for (uint64_t i = 1; i <= RMM_RANGES_MAX + 1; i++) {
+        rmm__diag_engine_on_gone(diag.engine, BASE + i * 8192, 8);
+    }
+    fill(&diag, BASE + 4096, 8);
+    assert_int_equal(total(&diag), 1);
+    diag_close(&diag);
+}
+
 /* --- against a list that is searched from end to end --------------------------------------- */
 
 enum { BLOCKS = 64, STEPS = 20000, SPACE = 4096 };

@@ -411,6 +411,90 @@ CASE(a_stream_that_is_destroyed_leaves_its_handle)
     expect_ordered(false);
 }
 
+/* --- streams that are older than the diagnosis ------------------------------------------ */
+
+static fake_cuda_control_t *start_with_streams(const char *mode, unsigned flags)
+{
+    fake_cuda_control_t *(*control)(void) = NULL;
+
+    get(load("RMM_TEST_FAKE_CUDA"), "fake_cuda_control", &control);
+    control()->knows_streams = true;
+    control()->stream_flags = flags;
+    start(mode);
+    assert_string_equal(header()->source, "active");
+    return control();
+}
+
+static uint64_t id_of(CUstream stream)
+{
+    return (uintptr_t)stream / 16;
+}
+
+static void allocate_on_default(void)
+{
+    rmm_diag_block_v1_t block = {
+        .address = BASE,
+        .bytes = 4096,
+        .resource_id = 1,
+        .flags = RMM_DIAG_BLOCK_IN_STREAM_ORDER};
+
+    hooks.on_alloc(hooks.context, &block);
+}
+
+CASE(the_driver_says_whether_an_old_stream_waits_for_the_default_stream)
+{
+    (void)start_with_streams("order", CU_STREAM_NON_BLOCKING);
+    allocate_on_default();
+    expect_ordered(false);
+    assert_int_equal(finding(0)->stream_id, id_of(STREAM(B)));
+    assert_int_equal(finding(0)->other_stream_id, 0);
+}
+
+CASE(an_old_stream_that_waits_for_the_default_stream_is_ordered)
+{
+    (void)start_with_streams("order", 0);
+    allocate_on_default();
+    expect_ordered(true);
+}
+
+CASE(a_stream_is_asked_for_once_and_again_if_its_handle_is_anothers)
+{
+    cuStreamDestroy_v2_params destroy = {STREAM(B)};
+    cuStreamCreate_params create = {&(CUstream){STREAM(B)}, CU_STREAM_NON_BLOCKING};
+    fake_cuda_control_t *cuda = start_with_streams("usage", CU_STREAM_NON_BLOCKING);
+
+    for (int i = 0; i < 3; i++) {
+        launch_reduce_on(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, STREAM(B));
+    }
+    assert_int_equal(cuda->stream_queries, 1);
+    enter(CUPTI_DRIVER_TRACE_CBID_cuStreamDestroy_v2, &destroy, NULL);
+    assert_int_equal(cuda->stream_queries, 1); /* it may be gone */
+    call(CUPTI_DRIVER_TRACE_CBID_cuStreamCreate, &create, NULL);
+    assert_int_equal(cuda->stream_queries, 2);
+    launch_reduce_on(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, STREAM(B));
+    launch_reduce_on(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, NULL);
+    launch_reduce_on(
+        CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, (CUstream)RMM_STREAM_LEGACY);
+    assert_int_equal(cuda->stream_queries, 2);
+}
+
+/* Asking for the id would ruin the capture. */
+CASE(a_stream_that_captures_is_not_asked_for)
+{
+    fake_cuda_control_t *cuda = start_with_streams("order", CU_STREAM_NON_BLOCKING);
+    cuStreamBeginCapture_v2_params begin = {STREAM(A), CU_STREAM_CAPTURE_MODE_GLOBAL};
+
+    cuda->capture_status = CU_STREAM_CAPTURE_STATUS_ACTIVE; /* begun before */
+    launch_reduce_on(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, STREAM(B));
+    assert_int_equal(cuda->stream_queries, 0);
+    cuda->capture_status = CU_STREAM_CAPTURE_STATUS_NONE;
+    call(CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2, &begin, NULL);
+    launch_reduce_on(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, STREAM(B));
+    assert_int_equal(cuda->stream_queries, 0);
+}
+
+/* --- several devices -------------------------------------------------------------------- */
+
 /* As call(), with the context of this device as the current one. */
 static void call_on(uint32_t device, CUpti_CallbackId id, const void *params)
 {
@@ -522,6 +606,12 @@ int main(void)
         cmocka_unit_test(a_capture_that_another_thread_may_not_end_goes_on),
         cmocka_unit_test(a_threads_default_stream_is_a_stream_of_its_own),
         cmocka_unit_test(a_stream_that_is_destroyed_leaves_its_handle),
+        cmocka_unit_test(
+            the_driver_says_whether_an_old_stream_waits_for_the_default_stream),
+        cmocka_unit_test(an_old_stream_that_waits_for_the_default_stream_is_ordered),
+        cmocka_unit_test(
+            a_stream_is_asked_for_once_and_again_if_its_handle_is_anothers),
+        cmocka_unit_test(a_stream_that_captures_is_not_asked_for),
         cmocka_unit_test(a_wait_for_another_device_orders_nothing),
 #if CUDA_VERSION >= 13000
         cmocka_unit_test(a_wait_for_a_context_is_one_for_its_device),

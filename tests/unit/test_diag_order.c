@@ -40,6 +40,32 @@ static void finds_a_use_that_is_not_ordered_behind_the_allocation(void **state)
     assert_false(is_bad_use(0, C, &kernel));
 }
 
+static void a_wait_that_is_missing_is_told_once_for_a_block(void **state)
+{
+    (void)state;
+    make_streams();
+    allocate(0, A);
+    allocate(1, A);
+    assert_false(is_bad_use(0, A, &kernel));
+    assert_true(is_bad_use(0, B, &kernel));
+    assert_false(is_bad_use(0, B, &fill)); /* the same wait would order it */
+    assert_true(is_bad_use(1, B, &kernel));
+    assert_true(is_bad_use(0, C, &kernel)); /* another one is missing there */
+    assert_false(is_bad_use(0, B, &kernel));
+    assert_true(is_bad_free(0, A)); /* and a wait in the other direction */
+}
+
+static void a_use_after_the_error_that_was_told_is_another_error(void **state)
+{
+    (void)state;
+    make_streams();
+    allocate(0, A);
+    assert_true(is_bad_use(0, B, &kernel));
+    assert_true(is_bad_use(0, A, &fill));
+    assert_true(is_bad_use(0, B, &kernel)); /* of which A knew nothing then */
+    assert_int_equal(conflict.other_call, RMM_DIAG_SET);
+}
+
 static void an_event_recorded_too_early_orders_nothing(void **state)
 {
     (void)state;
@@ -145,6 +171,24 @@ static void a_stream_that_was_made_unseen_counts_as_blocking(void **state)
 }
 
 /* --- copies, fills and kernels ------------------------------------------------------------- */
+
+/* The driver is asked for its flags. */
+static void a_stream_that_was_made_unseen_is_what_the_driver_says(void **state)
+{
+    (void)state;
+    rmm__clocks_stream_seen(order.clocks, stream(A), false, 77);
+    rmm__clocks_stream_seen(order.clocks, stream(B), true, UINT64_MAX);
+    allocate(0, LEGACY);
+    assert_true(is_bad_use(0, A, &kernel));
+    assert_int_equal(conflict.stream_id, 77);
+    assert_false(is_bad_use(0, B, &kernel));
+    allocate(1, C); /* seen by a block before the driver was asked */
+    rmm__clocks_stream_seen(order.clocks, stream(C), false, UINT64_MAX);
+    assert_false(is_bad_use(1, C, &kernel));
+    tell(RMM_DIAG_STREAM_SYNC, C, 0);
+    allocate(2, LEGACY);
+    assert_true(is_bad_use(2, C, &kernel));
+}
 
 static void finds_copies_and_fills_of_the_same_bytes(void **state)
 {
@@ -496,6 +540,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(finds_a_use_that_is_not_ordered_behind_the_allocation),
+        CASE(a_wait_that_is_missing_is_told_once_for_a_block),
+        CASE(a_use_after_the_error_that_was_told_is_another_error),
         CASE(an_event_recorded_too_early_orders_nothing),
         CASE(order_passes_from_stream_to_stream),
         CASE(the_host_orders_what_it_has_waited_for),
@@ -503,6 +549,7 @@ int main(void)
         CASE(the_default_stream_orders_blocking_streams),
         CASE(graphs_and_prefetches_of_the_default_stream_order_others),
         CASE(a_stream_that_was_made_unseen_counts_as_blocking),
+        CASE(a_stream_that_was_made_unseen_is_what_the_driver_says),
         CASE(finds_copies_and_fills_of_the_same_bytes),
         CASE(rows_with_a_pitch_may_lie_in_each_other),
         CASE(a_kernel_conflicts_only_with_a_write_of_the_whole_block),

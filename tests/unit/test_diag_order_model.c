@@ -436,6 +436,12 @@ static void take(uint32_t index, uint32_t on)
     rmm__order_allocated(&order, index, &given);
 }
 
+/* An error is told once until it is mended; here each is looked for. */
+static void forget_told(uint32_t index)
+{
+    memset(order.blocks[index].told, 0, sizeof(order.blocks[index].told));
+}
+
 /* Not all is remembered, or some streams are not told apart. */
 static void check(bool may_miss, bool is_found, bool is_bad)
 {
@@ -462,6 +468,7 @@ static bool drop(uint32_t index, uint32_t on)
                  !holds(&model.streams[on].now.before, &model.blocks[index].uses);
     }
     model.blocks[index].is_live = false;
+    forget_told(index);
     check(index == MIXED, is_bad_free(index, on), is_bad);
     return is_bad;
 }
@@ -516,6 +523,7 @@ static bool use(uint32_t index, uint32_t on)
         model.blocks[index].past[model.blocks[index].past_count++] =
             (past_use_t){operation, how};
     }
+    forget_told(index);
     is_found = is_bad_use(index, on, how);
     check(index == MIXED, is_found, is_bad);
     return is_found;

@@ -186,7 +186,7 @@ GROUPS_CASE(a_block_that_is_handed_out_in_parts_has_no_verdict)
     diag_close(&diag);
 }
 
-GROUPS_CASE(without_usage_nothing_is_judged)
+GROUPS_CASE(without_usage_only_leaks_are_judged)
 {
     diag_fixture_t diag = diag_open_modes(16, 16, NULL, RMM_DIAG_MODE_BOUNDS);
 
@@ -194,7 +194,29 @@ GROUPS_CASE(without_usage_nothing_is_judged)
     diag_free(&diag, BASE, 1000);
     diag_alloc(&diag, BASE, 1000);
     look(&diag, UINT64_MAX, true);
-    assert_int_equal(groups->count, 0);
+    assert_int_equal(groups->count, 1);
+    assert_int_equal(verdict_of(RMM_DIAG_LEAKED)->bytes, 1000);
+    diag_close(&diag);
+}
+
+/* A resource that ends frees what the program has not. */
+GROUPS_CASE(what_ends_with_its_resource_is_leaked)
+{
+    diag_fixture_t diag = diag_open(16, 16, NULL);
+    rmm_diag_block_v1_t block = diag_block(BASE, 1000);
+
+    rmm__diag_engine_on_alloc(diag.engine, &block);
+    diag_launch(&diag, "user", BASE);
+    diag_alloc(&diag, BASE + 4096, 500);
+    block.flags = RMM_DIAG_BLOCK_LEFT;
+    rmm__diag_engine_on_free(diag.engine, &block);
+    look(&diag, UINT64_MAX, false);
+    assert_int_equal(groups->count, 1);
+    assert_int_equal(verdict_of(RMM_DIAG_LEAKED)->bytes, 1000);
+    assert_int_equal(diag.header->left_count, 1);
+    assert_int_equal(diag.header->left_bytes, 1000);
+    look(&diag, UINT64_MAX, true); /* and with it what the process did not free */
+    assert_int_equal(verdict_of(RMM_DIAG_LEAKED)->count, 1);
     diag_close(&diag);
 }
 
@@ -209,7 +231,8 @@ GROUPS_CASE(a_block_with_uses_that_were_not_seen_has_no_verdict)
     diag_launch(&diag, "unseen", BASE);
     diag_free(&diag, BASE + 4096, 1000);
     look(&diag, UINT64_MAX, true);
-    assert_int_equal(groups->count, 0);
+    assert_int_equal(groups->count, 1);
+    assert_int_equal(verdict_of(RMM_DIAG_LEAKED)->bytes, 1000);
     rmm__diag_engine_set_modes(diag.engine, RMM_DIAG_MODE_USAGE);
     diag_free(&diag, BASE, 1000);
     diag_alloc(&diag, BASE, 500);
@@ -275,7 +298,7 @@ GROUPS_CASE(a_verdict_without_room_for_its_site_is_kept)
 
     for (uint32_t i = 1; i <= SITES; i++) {
         row.site = i;
-        rmm__verdicts_freed(&verdicts, &row, 1);
+        rmm__verdicts_freed(&verdicts, &row, false, 1);
     }
     assert_int_equal(diag.header->verdicts_dropped, 0);
     look(&diag, NOW, false);

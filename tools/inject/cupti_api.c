@@ -122,3 +122,14 @@ cupti_is_capturing_fn cupti_api_is_capturing(void)
     (void)dlerror();
     return is_capturing;
 }
+
+bool cupti_api_stream_queries(cupti_stream_queries_t *queries_out)
+{
+    void *cuda = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    bool good = cuda != NULL && find(cuda, "cuStreamGetFlags", &queries_out->flags) &&
+                find(cuda, "cuStreamGetId", &queries_out->id) &&
+                find(cuda, "cuStreamIsCapturing", &queries_out->is_capturing);
+
+    (void)dlerror();
+    return good;
+}

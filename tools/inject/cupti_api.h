@@ -35,4 +35,13 @@ bool cupti_api_open(cupti_api_t *api, char *reason, size_t reason_bytes);
 inject_queries_t cupti_api_queries(void);
 cupti_is_capturing_fn cupti_api_is_capturing(void);
 
+typedef struct cupti_stream_queries {
+    CUresult (*flags)(CUstream, unsigned *);
+    CUresult (*id)(CUstream, unsigned long long *);
+    cupti_is_capturing_fn is_capturing;
+} cupti_stream_queries_t;
+
+/* The same. False: it lacks one. */
+bool cupti_api_stream_queries(cupti_stream_queries_t *queries_out);
+
 #endif /* RMM_TOOLS_INJECT_CUPTI_API_H */

@@ -171,6 +171,33 @@ bool cupti_order_call(size_t i, cupti_call_t *call_out)
     return true;
 }
 
+static bool is_of_stream(const order_call_t *call)
+{
+    return call->kind == RMM_DIAG_STREAM_CREATE ||
+           call->kind == RMM_DIAG_STREAM_DESTROY;
+}
+
+bool cupti_order_stream_call(size_t i, cupti_call_t *call_out)
+{
+    for (size_t k = 0; k < CALLS; k++) {
+        if (is_of_stream(&calls[k]) && i-- == 0) {
+            *call_out = (cupti_call_t){calls[k].id, calls[k].is_recent};
+            return true;
+        }
+    }
+    return false;
+}
+
+bool cupti_order_is_stream_call(CUpti_CallbackId id)
+{
+    size_t i = 0;
+
+    while (i < CALLS && (calls[i].id != id || !is_of_stream(&calls[i]))) {
+        i++;
+    }
+    return i < CALLS;
+}
+
 /* --- one call ---------------------------------------------------------------------------- */
 
 static uint32_t flags_at(const void *params, uint8_t at)

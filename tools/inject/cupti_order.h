@@ -24,6 +24,11 @@
 /* The i-th callback to be enabled; false behind the last. */
 bool cupti_order_call(size_t i, cupti_call_t *call_out);
 
+/* Those of them that make and end streams: they are enabled in other modes, too, because findings
+ * name streams. */
+bool cupti_order_stream_call(size_t i, cupti_call_t *call_out);
+bool cupti_order_is_stream_call(CUpti_CallbackId id);
+
 /* Gives `visit` the events that the callback reports, if any. device: that the call makes a stream
  * of, or waits for; -1: unknown. */
 void cupti_order_each(

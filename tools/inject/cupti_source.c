@@ -11,7 +11,8 @@
  * (measured to work on driver 580, CUDA 13.0), touch no stream and so may be made during a
  * capture. No callback is enabled for them, and a thread that is inside one ignores other
  * launches. While a capture is under way, the graph into which a call is recorded is queried
- * (cupti_graphs.h). Mode driver makes calls at stream-ordered allocations and frees
+ * (cupti_graphs.h). A stream's flags and id are queried when it is seen first (streams.h), while no
+ * capture is under way. Mode driver makes calls at stream-ordered allocations and frees
  * (cupti_blocks.c), and mode guards makes more (cupti_guards.h).
  *
  * Locks: none here; params.c and the engine have one each, never both at once.
@@ -32,6 +33,7 @@
 #include "inject/cupti_order.h"
 #include "inject/cupti_params.h"
 #include "inject/cupti_ranges.h"
+#include "inject/streams.h"
 
 #define CONTEXTS_KEPT 64u
 #define CUPTI_RIVAL_BYTES 128 /* CUPTI wants 64 at least */
@@ -42,6 +44,7 @@ static struct {
     rmm_diag_engine_t *engine;
     _Atomic(uint32_t) modes; /* RMM_DIAG_MODE_... that the callbacks are enabled for */
     inject_layouts_t layouts;
+    cupti_stream_queries_t streams;
     cupti_blocks_t blocks;
     /* knows what was freed, while blocks are followed; NULL: not yet */
     _Atomic(rmm_diag_engine_t *) remembering;
@@ -215,7 +218,7 @@ static void on_launch(CUpti_CallbackId call, const CUpti_CallbackData *data)
     event.words = words.words;
     event.word_count = words.count;
     event.stale_words = words.stale_count;
-    rmm__diag_engine_on_event(source.engine, &event);
+    inject_streams_report(&event);
     inject_words_fini(&words);
 }
 
@@ -239,7 +242,7 @@ static void on_graph_launch(CUpti_CallbackId call, const CUpti_CallbackData *dat
 
     event.graph = cupti_graphs_captured(event.stream);
     event.capturing = event.graph != 0 ? 1 : 0;
-    rmm__diag_engine_on_event(source.engine, &event);
+    inject_streams_report(&event);
 }
 
 /* --- a copy, fill or prefetch --------------------------------------------------------- */
@@ -254,7 +257,7 @@ static void on_range(void *context, const rmm_diag_event_v1_t *given)
     event.before = data->callbackSite == CUPTI_API_ENTER ? 1 : 0;
     event.graph = event.before != 0 ? 0 : cupti_graphs_captured(event.stream);
     event.capturing = event.graph != 0 ? 1 : 0;
-    rmm__diag_engine_on_event(source.engine, &event);
+    inject_streams_report(&event);
 }
 
 /* --- both ------------------------------------------------------------------------------ */
@@ -282,7 +285,8 @@ static void on_ranges(CUpti_CallbackId call, const CUpti_CallbackData *data)
 
 static void on_order_event(void *context, const rmm_diag_event_v1_t *event)
 {
-    rmm__diag_engine_on_event(context, event);
+    (void)context;
+    inject_streams_report(event);
 }
 
 #if CUDA_VERSION >= 13000
@@ -320,7 +324,8 @@ static int32_t device_of_order(CUpti_CallbackId call, const CUpti_CallbackData *
 
 static void on_order(CUpti_CallbackId call, const CUpti_CallbackData *data)
 {
-    if (!needs_order(modes_now())) {
+    if (!needs_order(modes_now()) &&
+        (!needs_launches(modes_now()) || !cupti_order_is_stream_call(call))) {
         return;
     }
     if (call == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx ||
@@ -338,7 +343,8 @@ static void on_order(CUpti_CallbackId call, const CUpti_CallbackData *data)
 
 static void on_enter(CUpti_CallbackId call, const CUpti_CallbackData *data)
 {
-    if ((modes_now() & RMM_DIAG_MODE_BOUNDS) != 0 && !is_launch(call)) {
+    if ((modes_now() & (RMM_DIAG_MODE_BOUNDS | RMM_DIAG_MODE_GUARDS)) != 0 &&
+        !is_launch(call)) {
         on_ranges(call, data);
     }
 }
@@ -578,6 +584,9 @@ static CUptiResult enable_groups(uint32_t before, uint32_t modes, bool on)
         if (result == CUPTI_SUCCESS) {
             result = enable_listed(cupti_graph_call, on);
         }
+        if (result == CUPTI_SUCCESS) {
+            result = enable_listed(cupti_order_stream_call, on);
+        }
     }
     if (result == CUPTI_SUCCESS && needs_ranges(modes) == on &&
         (on || needs_ranges(before))) {
@@ -671,6 +680,26 @@ static bool open_and_subscribe(char text[INJECT_TEXT_BYTES])
     return subscribe_or_say(text);
 }
 
+/* A capture that began before the diagnosis is not counted. */
+static bool ask_stream(rmm_stream_t stream, uint32_t *flags_out, uint64_t *id_out)
+{
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
+    unsigned long long id = 0;
+    bool was_inside = inside, good = false;
+
+    inside = true; /* what is called here is not looked at */
+    if (!cupti_graphs_is_capturing() &&
+        source.streams.is_capturing((CUstream)stream, &status) == CUDA_SUCCESS &&
+        status == CU_STREAM_CAPTURE_STATUS_NONE) {
+        good = source.streams.flags((CUstream)stream, flags_out) == CUDA_SUCCESS;
+        *id_out = good && source.streams.id((CUstream)stream, &id) == CUDA_SUCCESS
+                      ? id
+                      : UINT64_MAX;
+    }
+    inside = was_inside;
+    return good;
+}
+
 bool inject_cupti_start(
     rmm_diag_engine_t *engine, uint32_t modes, char text[INJECT_TEXT_BYTES])
 {
@@ -684,6 +713,8 @@ bool inject_cupti_start(
         atomic_store_explicit(&source.remembering, engine, memory_order_release);
     }
     cupti_graphs_open();
+    inject_streams_open(
+        engine, cupti_api_stream_queries(&source.streams) ? ask_stream : NULL);
     if (!inject_cupti_follows_driver() && !open_and_subscribe(text)) {
         return false;
     }

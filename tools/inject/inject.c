@@ -29,6 +29,7 @@
 #include "core/numbers.h"
 #include "diag/engine.h"
 #include "inject/source.h"
+#include "inject/streams.h"
 
 #define KERNEL_COUNT 1024u
 #define TIMELINE_EVENTS_MIN 16u
@@ -87,6 +88,9 @@ static void on_alloc(void *context, const rmm_diag_block_v1_t *block)
     if (engine != NULL) {
         rmm_diag_block_v1_t known = known_part(context, block);
 
+        if ((known.flags & RMM_DIAG_BLOCK_CAPTURED) == 0) {
+            inject_streams_see(known.stream);
+        }
         rmm__diag_engine_on_alloc(engine, &known);
     }
 }
@@ -111,6 +115,26 @@ static void on_gone(void *context, uint64_t address, uint64_t bytes)
     }
 }
 
+static void on_pool(void *context, uint64_t address, uint64_t bytes)
+{
+    rmm_diag_engine_t *engine = engine_for(context);
+
+    if (engine != NULL) {
+        rmm__diag_engine_on_pool(engine, address, bytes);
+    }
+}
+
+static void on_refused(void *context, const rmm_diag_block_v1_t *block)
+{
+    rmm_diag_engine_t *engine = engine_for(context);
+
+    if (engine != NULL) {
+        rmm_diag_block_v1_t known = known_part(context, block);
+
+        rmm__diag_engine_on_refused(engine, &known);
+    }
+}
+
 static uint64_t quarantine_setting; /* set before active_engine */
 
 static uint64_t quarantine_bytes(void *context)
@@ -127,9 +151,18 @@ static uint64_t quarantine_bytes(void *context)
 
 static void on_simulated_event(void *context, const rmm_diag_event_v1_t *event)
 {
+    (void)context;
     if (!atomic_load_explicit(&forked, memory_order_relaxed)) {
-        rmm__diag_engine_on_event(context, event);
+        inject_streams_report(event);
     }
+}
+
+static int (*facts_simulated)(
+    rmm_stream_t stream, uint32_t *flags_out, uint64_t *id_out);
+
+static bool ask_simulated(rmm_stream_t stream, uint32_t *flags_out, uint64_t *id_out)
+{
+    return facts_simulated(stream, flags_out, id_out) == 0;
 }
 
 /* What the GPU has found behind the last call of the program. */
@@ -293,6 +326,8 @@ static bool start_source(
             services->driver_name);
         return false;
     }
+    facts_simulated = services->stream_facts;
+    inject_streams_open(engine, facts_simulated != NULL ? ask_simulated : NULL);
     services->observe(on_simulated_event, engine);
     snprintf(text, INJECT_TEXT_BYTES, "active");
     return true;
@@ -395,7 +430,9 @@ void rmm_diag_injected_v1(rmm_diag_attach_fn attach)
         .on_alloc = on_alloc,
         .on_free = on_free,
         .on_gone = on_gone,
-        .quarantine_bytes = quarantine_bytes};
+        .quarantine_bytes = quarantine_bytes,
+        .on_pool = on_pool,
+        .on_refused = on_refused};
     rmm_diag_services_v1_t services = {.struct_size = sizeof(services)};
     uint64_t quarantine = 0;
     uint32_t index = 0;

@@ -67,6 +67,9 @@ typedef struct rmm_diag_block_v1 {
  * fills it returns, also one that is not asynchronous by its name. */
 #define RMM_DIAG_BLOCK_GPU_ONLY 64u
 
+/** Of a free: the program did not make it. The block's resource ends, and frees what is left. */
+#define RMM_DIAG_BLOCK_LEFT 128u
+
 /** What the GPU was told to do. Append only. */
 typedef enum rmm_diag_event_kind {
     RMM_DIAG_LAUNCH = 1,       /**< a kernel */
@@ -101,7 +104,10 @@ typedef enum rmm_diag_event_kind {
         19, /**< words[0] graph, 0: any; its nodes are not known any more */
     RMM_DIAG_GRAPH_ENDS = 20, /**< words[0] graph: before the call */
     RMM_DIAG_GRAPH_PART =
-        21 /**< words[0] graph: it has the nodes of graph [1] in addition */
+        21, /**< words[0] graph: it has the nodes of graph [1] in addition */
+    RMM_DIAG_STREAM_SEEN =
+        22 /**< a stream that exists: words[0] as of RMM_DIAG_STREAM_CREATE, words[1] its id
+                (cudaStreamGetId); UINT64_MAX: not known */
 } rmm_diag_event_kind_t;
 
 /** A parameter of so many bytes is a large struct, which programs often fill only in part: the
@@ -155,6 +161,13 @@ typedef struct rmm_diag_hooks_v1 {
      * were created while RMM_DIAG_QUARANTINE was set; 0: none. NULL (as in an older diagnosis
      * library): 0. */
     uint64_t (*quarantine_bytes)(void *context);
+    /** A resource has got this memory to divide it into blocks: until on_gone() nobody uses it
+     * but the holders of blocks. NULL (as in an older diagnosis library): not called. */
+    void (*on_pool)(void *context, uint64_t address, uint64_t bytes);
+    /** After on_free(), if there was one: the resource refuses this free. `bytes` may be 0. Or it
+     * mends the size, and on_free() follows. NULL (as in an older diagnosis library): not
+     * called. */
+    void (*on_refused)(void *context, const rmm_diag_block_v1_t *block);
 } rmm_diag_hooks_v1_t;
 
 /** Runs in stream order on a simulated GPU, with a copy of what queue() was given. */
@@ -185,6 +198,11 @@ typedef struct rmm_diag_services_v1 {
     int (*queue)(
         int device, rmm_stream_t stream, rmm_diag_work_fn fn, const void *parameter,
         size_t bytes);
+    /**
+     * Simulated GPU: a stream's flags (RMM_STREAM_NON_BLOCKING) and id; the id is UINT64_MAX while
+     * the stream captures. NULL for a real GPU, and in an older library. Returns a cudaError_t.
+     */
+    int (*stream_facts)(rmm_stream_t stream, uint32_t *flags_out, uint64_t *id_out);
 } rmm_diag_services_v1_t;
 
 /**
@@ -198,9 +216,9 @@ typedef struct rmm_diag_services_v1 {
  * @return RMM_OK, or
  *         RMM_ERR_INVALID_ARGUMENT  an argument is NULL, or hooks->struct_size or
  *                                   services_out->struct_size is too small. As in earlier
- *                                   releases, hooks may end before guard_bytes, on_gone or
- *                                   quarantine_bytes, and services_out before block_bytes
- *                                   or queue
+ *                                   releases, hooks may end before guard_bytes, on_gone,
+ *                                   quarantine_bytes or on_pool, and services_out before
+ *                                   block_bytes, queue or stream_facts
  *         RMM_ERR_UNSUPPORTED       another one is attached
  *         RMM_ERR_NO_DEVICE         no usable GPU
  */

@@ -45,7 +45,10 @@ static void on_free(void *context, const rmm_diag_block_v1_t *block)
 static rmm_diag_hooks_v1_t hooks(void)
 {
     return (rmm_diag_hooks_v1_t){
-        sizeof(rmm_diag_hooks_v1_t), &runtime, on_alloc, on_free, 0, NULL, NULL};
+        .struct_size = sizeof(rmm_diag_hooks_v1_t),
+        .context = &runtime,
+        .on_alloc = on_alloc,
+        .on_free = on_free};
 }
 
 static void attach_wrongly(child_t *self, void *argument)

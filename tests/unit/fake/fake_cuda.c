@@ -139,6 +139,19 @@ CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status)
     return control.capture_result;
 }
 
+CUresult cuStreamGetFlags(CUstream stream, unsigned int *flags)
+{
+    *flags = control.stream_flags;
+    return control.knows_streams ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+}
+
+CUresult cuStreamGetId(CUstream stream, unsigned long long *id)
+{
+    control.stream_queries++;
+    *id = (uintptr_t)stream / 16;
+    return control.knows_streams ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+}
+
 /* As CUDA 12 declares it; the headers of 13 do not. */
 CUresult cuStreamGetCaptureInfo_v2(
     CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,

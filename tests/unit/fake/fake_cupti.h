@@ -49,6 +49,10 @@ typedef struct fake_cuda_control {
     CUstream captured; /* is recorded into `graph`; graph NULL: no stream is */
     CUgraph graph;
     uint32_t loads, launches, capture_queries;
+    /* of any stream, whose id is its handle / 16; else none is known */
+    bool knows_streams;
+    unsigned stream_flags;
+    uint32_t stream_queries; /* for an id */
     void (*at_launch)(void); /* called by each, as a callback of CUPTI's might be */
 } fake_cuda_control_t;
 
