@@ -58,6 +58,7 @@ typedef struct run_options {
     bool no_summary;
     bool is_implied; /* the summary: nobody asked for it */
     bool fail_on_finding;
+    bool fail_on_leak;
     bool help;
     bool version;
 } run_options_t;
@@ -138,6 +139,9 @@ static const tool_option_t table[] = {
      "write the findings to FILE as JSON when the program has ended"},
     {"fail-on-finding", NULL, NULL, offsetof(run_options_t, fail_on_finding),
      "exit with 86 if there are findings other than hints"},
+    {"fail-on-leak", NULL, NULL, offsetof(run_options_t, fail_on_leak),
+     "exit with 86 if a block was never freed, even if its\n"
+     "resource has ended"},
     {"timeline", "FILE", parse_path, offsetof(run_options_t, timeline),
      "write an HTML page to FILE when the program has ended:\n"
      "its memory over time, its kernels, and the blocks that\n"
@@ -164,9 +168,9 @@ static const tool_command_t command = {
     .notes =
         "While the program runs, rmmfs shows the findings in /rmm/proc/<pid>/diag.\n"
         "Exit status: that of the program; 86 with --fail-on-finding if there are\n"
-        "findings; 2 after wrong usage; 125 if rmm-run itself fails or, with\n"
-        "--fail-on-finding, nothing was diagnosed; 126 if the program cannot be\n"
-        "executed; 127 if it is not found.",
+        "findings, with --fail-on-leak if there are leaks; 2 after wrong usage; 125\n"
+        "if rmm-run itself fails or, with one of these, nothing was diagnosed; 126 if\n"
+        "the program cannot be executed; 127 if it is not found.",
     .options_come_first = true,
 };
 
@@ -228,6 +232,12 @@ static int cannot_run(const char *program, int error)
     return error == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
 }
 
+static bool wants_report(const run_options_t *options)
+{
+    return options->summary || options->report != NULL || options->fail_on_finding ||
+           options->fail_on_leak;
+}
+
 /* Before the program runs, so that it does not run in vain. */
 static bool open_report(const run_options_t *options, output_t *output)
 {
@@ -253,12 +263,12 @@ write_report(const run_options_t *options, const run_report_t *report, output_t 
 }
 
 /* Whether anything was looked at: otherwise "no findings" means nothing. */
-static bool has_looked(const run_report_t *report)
+static bool has_looked(const run_report_t *report, const char *option)
 {
     bool looked = report->missing[0] == '\0' && strcmp(report->source, "active") == 0;
     if (!looked) {
         tool_error(
-            "--fail-on-finding: nothing was diagnosed: %s",
+            "%s: nothing was diagnosed: %s", option,
             report->missing[0] != '\0' ? report->missing : report->source);
     }
     return looked;
@@ -286,13 +296,18 @@ tell(const run_options_t *options, const run_report_t *report, output_t *output)
     if (!is_written) {
         return EXIT_OWN_FAILURE;
     }
-    if (!options->fail_on_finding) {
+    if (!options->fail_on_finding && !options->fail_on_leak) {
         return 0;
     }
-    if (!has_looked(report)) {
+    if (!has_looked(
+            report,
+            options->fail_on_finding ? "--fail-on-finding" : "--fail-on-leak")) {
         return EXIT_OWN_FAILURE;
     }
-    return report->findings_total > hints(report) ? EXIT_FINDING : 0;
+    bool has_finding =
+        options->fail_on_finding && report->findings_total > hints(report);
+    bool has_leak = options->fail_on_leak && report->usage.leaked_count > 0;
+    return has_finding || has_leak ? EXIT_FINDING : 0;
 }
 
 static bool read_suppressions(
@@ -365,15 +380,10 @@ static bool open_results(const run_options_t *options, results_t *results)
     return true;
 }
 
-static bool reports(const run_options_t *options)
-{
-    return options->summary || options->report != NULL || options->fail_on_finding;
-}
-
 /* 0: as the program ended. */
 static int tell_all(const run_options_t *options, results_t *results)
 {
-    int status = reports(options) ? report_on(options, results) : 0;
+    int status = wants_report(options) ? report_on(options, results) : 0;
     int drawn = draws(options) ? draw(results) : 0;
     return drawn != 0 ? drawn : status;
 }
@@ -447,12 +457,13 @@ static const char *settle_options(run_options_t *options)
     if (options->summary && options->no_summary) {
         return "--summary and --no-summary exclude each other";
     }
-    if (!options->no_summary && !reports(options) && !draws(options)) {
+    if (!options->no_summary && !wants_report(options) && !draws(options)) {
         options->is_implied = strcmp(options->diag, "off") != 0;
         options->summary = options->is_implied;
     }
-    if (options->suppressions != NULL && !reports(options)) {
-        return "--suppressions needs --summary, --report or --fail-on-finding";
+    if (options->suppressions != NULL && !wants_report(options)) {
+        return "--suppressions needs --summary, --report, --fail-on-finding or "
+               "--fail-on-leak";
     }
     return files_differ(options)
                ? NULL
@@ -474,7 +485,7 @@ static int run_program(const run_options_t *options, char **argv)
     if (!set_environment(options)) {
         return EXIT_OWN_FAILURE;
     }
-    if (reports(options) || draws(options)) {
+    if (wants_report(options) || draws(options)) {
         return run_and_report(options, argv);
     }
     return become_program(argv);

@@ -132,6 +132,14 @@ static void print_out_of_bounds(const rmm_diag_finding_info_t *finding, FILE *ou
             " bytes, or pass at most %" PRIu64 "\n",
             beyond, beyond == 1 ? "byte" : "bytes", finding->block_bytes + beyond,
             finding->bytes - beyond);
+    } else if (offset_of(finding) >= (int64_t)finding->block_bytes) {
+        fprintf(
+            out,
+            ", %" PRIu64 " %s behind its end\n"
+            "    check the index: an array of n elements ends before element n\n",
+            (uint64_t)offset_of(finding) - finding->block_bytes,
+            (uint64_t)offset_of(finding) - finding->block_bytes == 1 ? "byte"
+                                                                     : "bytes");
     } else {
         fputs(
             "\n    the range begins outside of the block: "
@@ -184,9 +192,57 @@ static void print_under_graph(const rmm_diag_finding_info_t *finding, FILE *out)
     fputs("\n    destroy the graph before the free, or do not launch it again\n", out);
 }
 
+static bool is_refused_free(const rmm_diag_finding_info_t *finding)
+{
+    return finding->kind == RMM_DIAG_DOUBLE_FREE ||
+           finding->kind == RMM_DIAG_WRONG_SIZE_FREE ||
+           finding->kind == RMM_DIAG_INVALID_FREE;
+}
+
+/* Of which block, if any; and what is wrong. */
+static void print_refused_block(const rmm_diag_finding_info_t *finding, FILE *out)
+{
+    if (finding->block_bytes == 0) {
+        fputs("no block of ", out);
+        run_resource_print(finding->resource_id, &finding->resource, out);
+        fputs(" is known there\n", out);
+        return;
+    }
+    print_block(finding, out);
+    if (finding->kind == RMM_DIAG_DOUBLE_FREE) {
+        fputs(", freed before on ", out);
+        print_stream(finding->other_stream_id, out);
+    } else if (finding->kind == RMM_DIAG_INVALID_FREE) {
+        fprintf(out, ", at byte %" PRId64, offset_of(finding));
+    }
+    fputc('\n', out);
+}
+
+static void print_refused_free(const rmm_diag_finding_info_t *finding, FILE *out)
+{
+    static const char *const remedies[] = {
+        [RMM_DIAG_DOUBLE_FREE] = "free it once; the second free was refused",
+        [RMM_DIAG_WRONG_SIZE_FREE] =
+            "pass the size of the allocation; unless a tracking adaptor mended it, "
+            "the free was refused, and the block stays allocated",
+        [RMM_DIAG_INVALID_FREE] =
+            "free a block through the resource that it came from, "
+            "by its first byte; the free was refused"};
+    fprintf(out, "  %s: a free on ", rmm_diag_finding_name(finding->kind));
+    print_stream(finding->stream_id, out);
+    fprintf(
+        out, " of 0x%" PRIx64 " with %" PRIu64 " %s, %" PRIu64 " %s\n    ",
+        finding->address, finding->bytes, finding->bytes == 1 ? "byte" : "bytes",
+        finding->count, finding->count == 1 ? "time" : "times");
+    print_refused_block(finding, out);
+    fprintf(out, "    %s\n", remedies[finding->kind]);
+}
+
 static void print_finding(const rmm_diag_finding_info_t *finding, FILE *out)
 {
-    if (finding->kind == RMM_DIAG_USE_AFTER_FREE) {
+    if (is_refused_free(finding)) {
+        print_refused_free(finding, out);
+    } else if (finding->kind == RMM_DIAG_USE_AFTER_FREE) {
         print_after_free(finding, out);
     } else if (finding->kind == RMM_DIAG_FREE_UNDER_GRAPH) {
         print_under_graph(finding, out);
@@ -275,11 +331,12 @@ static json_t *json_of_other(const rmm_diag_finding_info_t *finding)
                    json_put(other, "stream", json_of_stream(finding->other_stream_id)));
 }
 
-/* The free that the call came behind; null where it is not about that. */
+/* The free that the call, or second free, came behind; null where it is not about that. */
 static json_t *
 json_of_free(const rmm_diag_finding_info_t *finding, const run_stacks_t *stacks)
 {
-    if (finding->kind != RMM_DIAG_USE_AFTER_FREE) {
+    if (finding->kind != RMM_DIAG_USE_AFTER_FREE &&
+        finding->kind != RMM_DIAG_DOUBLE_FREE) {
         return json_null();
     }
     json_t *object = json_object();

@@ -141,12 +141,18 @@ static void print_verdicts(const run_usage_t *usage, FILE *out)
             "(uses through pointers in device memory are not seen):\n",
             out);
     }
-    for (uint32_t i = 0; i < usage->verdict_count && i < SHOWN; i++) {
-        print_verdict(usage, i, out);
+    uint32_t shown = 0, leaks = 0; /* of leaks some are shown in any case */
+    for (uint32_t i = 0; i < usage->verdict_count; i++) {
+        bool is_leak = usage->verdicts[i].verdict == RMM_DIAG_LEAKED;
+        if (i < SHOWN || (is_leak && leaks < SHOWN)) {
+            print_verdict(usage, i, out);
+            leaks += is_leak ? 1 : 0;
+            shown++;
+        }
     }
-    if (usage->verdict_count > SHOWN) {
+    if (usage->verdict_count > shown) {
         fprintf(
-            out, "    %" PRIu32 " more: see --report\n", usage->verdict_count - SHOWN);
+            out, "    %" PRIu32 " more: see --report\n", usage->verdict_count - shown);
     }
     if (usage->verdicts_dropped > 0) {
         fprintf(
@@ -175,8 +181,19 @@ static void print_missing(const run_usage_t *usage, FILE *out)
     }
 }
 
+static void print_leaks(const run_usage_t *usage, FILE *out)
+{
+    if (usage->leaked_count > 0) {
+        fprintf(
+            out, "  %" PRIu64 " %s of %s not freed: see leaked below\n",
+            usage->leaked_count, blocks(usage->leaked_count),
+            amount_of(usage->leaked_bytes).text);
+    }
+}
+
 void run_usage_print(const run_usage_t *usage, FILE *out)
 {
+    print_leaks(usage, out);
     for (uint32_t i = 0; i < usage->peak_count; i++) {
         print_peak(&usage->peaks[i], out);
     }
@@ -243,6 +260,8 @@ bool run_usage_put_json(const run_usage_t *usage, json_t *object)
                object, "verdicts",
                json_array_of(usage->verdict_count, json_of_verdict, usage)) &&
            json_put(object, "verdicts_dropped", json_count(usage->verdicts_dropped)) &&
+           json_put(object, "leaked_count", json_count(usage->leaked_count)) &&
+           json_put(object, "leaked_bytes", json_count(usage->leaked_bytes)) &&
            json_put(object, "sites_dropped", json_count(usage->sites_dropped)) &&
            json_put(object, "device_resets", json_count(usage->device_resets)) &&
            json_put(object, "blocks_reset", json_count(usage->blocks_reset));

@@ -28,6 +28,10 @@ static bool find_class(const char *word, uint32_t *kind_out)
     if (strcmp(word, "*") == 0) {
         return true;
     }
+    if (strcmp(word, rmm_diag_verdict_name(RMM_DIAG_LEAKED)) == 0) {
+        *kind_out = RUN_SUPPRESSION_LEAKED;
+        return true;
+    }
     for (uint32_t kind = 1; kind < KINDS_MAX; kind++) {
         const char *name = rmm_diag_finding_name(kind);
         if (strcmp(name, word) == 0 && strcmp(name, rmm_diag_finding_name(0)) != 0) {
@@ -215,19 +219,48 @@ static bool matches_stack(const run_suppression_t *item, const run_stack_t *stac
     return false;
 }
 
+static bool is_for(const run_suppression_t *item, uint32_t kind)
+{
+    return item->kind == kind || (item->kind == 0 && kind != RUN_SUPPRESSION_LEAKED);
+}
+
 /* NULL: none. */
 static run_suppression_t *find_match(
-    const run_suppressions_t *suppressions, const rmm_diag_finding_info_t *finding,
+    const run_suppressions_t *suppressions, uint32_t kind, const char *function,
     const run_stack_t *stack)
 {
     for (uint32_t i = 0; i < suppressions->count; i++) {
         run_suppression_t *item = &suppressions->items[i];
-        if ((item->kind == 0 || item->kind == finding->kind) &&
-            (matches_name(item, finding->function) || matches_stack(item, stack))) {
+        if (is_for(item, kind) &&
+            (matches_name(item, function) || matches_stack(item, stack))) {
             return item;
         }
     }
     return NULL;
+}
+
+/* By the kernel that used the blocks first, or the stack of their allocation. */
+static void apply_to_leaks(run_suppressions_t *suppressions, run_usage_t *usage)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < usage->verdict_count; i++) {
+        const run_verdict_t *verdict = &usage->verdicts[i];
+        run_suppression_t *item = verdict->verdict == RMM_DIAG_LEAKED
+                                      ? find_match(
+                                            suppressions, RUN_SUPPRESSION_LEAKED,
+                                            verdict->first_user, verdict->stack)
+                                      : NULL;
+        if (item == NULL) {
+            usage->verdicts[kept++] = *verdict;
+            continue;
+        }
+        item->suppressed += verdict->count;
+        usage->leaked_count -=
+            verdict->count < usage->leaked_count ? verdict->count : usage->leaked_count;
+        usage->leaked_bytes -=
+            verdict->bytes < usage->leaked_bytes ? verdict->bytes : usage->leaked_bytes;
+    }
+    usage->verdict_count = kept;
 }
 
 void run_suppressions_apply(run_suppressions_t *suppressions, run_report_t *report)
@@ -235,8 +268,9 @@ void run_suppressions_apply(run_suppressions_t *suppressions, run_report_t *repo
     uint32_t kept = 0;
     for (uint32_t i = 0; i < report->finding_count; i++) {
         uint64_t count = report->findings[i].count;
-        run_suppression_t *item =
-            find_match(suppressions, &report->findings[i], &report->stacks[i].call);
+        run_suppression_t *item = find_match(
+            suppressions, report->findings[i].kind, report->findings[i].function,
+            &report->stacks[i].call);
         if (item == NULL) {
             report->findings[kept] = report->findings[i];
             report->stacks[kept++] = report->stacks[i];
@@ -251,6 +285,15 @@ void run_suppressions_apply(run_suppressions_t *suppressions, run_report_t *repo
     }
     report->finding_count = kept;
     report->suppressed = suppressions->suppressed;
+    apply_to_leaks(suppressions, &report->usage);
+}
+
+static const char *noun_of(const run_suppression_t *item)
+{
+    if (item->kind == RUN_SUPPRESSION_LEAKED) {
+        return item->suppressed == 1 ? "leaked block" : "leaked blocks";
+    }
+    return item->suppressed == 1 ? "finding" : "findings";
 }
 
 void run_suppressions_print(const run_suppressions_t *suppressions)
@@ -260,8 +303,7 @@ void run_suppressions_print(const run_suppressions_t *suppressions)
         if (item->suppressed > 0) {
             tool_error(
                 "suppressed: %" PRIu64 " %s by %s (%s:%" PRIu32 ")", item->suppressed,
-                item->suppressed == 1 ? "finding" : "findings", item->text,
-                suppressions->path, item->line);
+                noun_of(item), item->text, suppressions->path, item->line);
         } else {
             tool_error(
                 "suppressed nothing: %s (%s:%" PRIu32 ")", item->text,

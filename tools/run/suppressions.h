@@ -13,11 +13,12 @@
 #include "run/report.h"
 
 #define RUN_SUPPRESSION_MESSAGE 512u
+#define RUN_SUPPRESSION_LEAKED UINT32_MAX /* instead of the kind of a finding */
 
 typedef struct run_suppression {
     uint32_t line;
     char *text;          /* the line */
-    uint32_t kind;       /* rmm_diag_finding_kind_t; 0: every one */
+    uint32_t kind;       /* rmm_diag_finding_kind_t; 0: every one; or of leaks */
     const char *glob;    /* in text */
     char *demangled;     /* the glob, if it is a mangled name; or NULL */
     uint64_t suppressed; /* occurrences */

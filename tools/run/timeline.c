@@ -276,7 +276,12 @@ bool run_timeline_read(
         snprintf(why, 160, "there was no room for its events");
         return false;
     }
-    bool good = read_events(&reading, &file, why);
+    bool is_empty =
+        rmm_timeline_kept(&file) == 0 && rmm_diag_row_count(&left->diag) == 0;
+    if (is_empty) {
+        snprintf(why, 160, "the program allocated no block");
+    }
+    bool good = !is_empty && read_events(&reading, &file, why);
     rmm_timeline_close(&file);
     return good;
 }

@@ -122,6 +122,9 @@ bool run_usage_read(
         atomic_load_explicit(&file->header.blocks_reset, memory_order_relaxed);
     usage->sites_dropped =
         atomic_load_explicit(&file->header.sites_dropped, memory_order_relaxed);
+    rmm_diag_left_t left = rmm_diag_read_left(file);
+    usage->leaked_count = left.count;
+    usage->leaked_bytes = left.bytes;
     bool good = run_sites_init(
                     &usage->sites, RUN_PEAKS_MAX * RUN_SHARES_MAX + RUN_VERDICTS_MAX) &&
                 reading.groups != NULL && read_peaks(&reading) &&

@@ -56,6 +56,7 @@ typedef struct run_usage {
     uint64_t blocks_reset;  /* that were live then */
     run_sites_t sites;
     uint64_t verdicts_dropped; /* verdicts on blocks, that are in none of these */
+    uint64_t leaked_count, leaked_bytes; /* blocks that the program has not freed */
 } run_usage_t;
 
 /* False: no memory. run_usage_free() it in any case. */

@@ -231,6 +231,31 @@ static void use_all(char *input, char *output)
     launch("sum", output, output);
 }
 
+/* "freed": as it should be; "twice": one block once more; "left": not that one. */
+static int end_blocks(
+    rmm_resource_t *cuda, rmm_resource_t *pool, void *const blocks[3], const char *how)
+{
+    static const size_t sizes[] = {1000, 70000, 1};
+    int first = strcmp(how, "left") == 0 ? 1 : 0;
+
+    use_all(blocks[0], blocks[1]);
+    for (int i = first; i < 3; i++) {
+        rmm_resource_dealloc(pool, blocks[i], sizes[i], 0, RMM_STREAM_DEFAULT);
+    }
+    if (strcmp(how, "twice") == 0) {
+        rmm_resource_dealloc(pool, blocks[0], sizes[0], 0, RMM_STREAM_DEFAULT);
+    }
+    rmm_resource_release(pool);
+    rmm_resource_release(cuda);
+    return 0;
+}
+
+static bool ends_blocks(const char *how)
+{
+    return strcmp(how, "left") == 0 || strcmp(how, "twice") == 0 ||
+           strcmp(how, "freed") == 0;
+}
+
 int main(int argc, char **argv)
 {
     rmm_resource_t *cuda = NULL, *pool = NULL;
@@ -258,6 +283,9 @@ int main(int argc, char **argv)
         rmm_resource_dealloc(pool, output, 70000, 0, RMM_STREAM_DEFAULT);
         rmm_resource_dealloc(pool, idle, 1, 0, RMM_STREAM_DEFAULT);
         return overrun(input) == RMM_OK ? end_pool(cuda, pool, input) : 1;
+    }
+    if (argc > 1 && ends_blocks(argv[1])) {
+        return end_blocks(cuda, pool, (void *const[]){input, output, idle}, argv[1]);
     }
     if (argc > 1 && strcmp(argv[1], "guard") == 0) {
         return break_guard(input);

@@ -645,6 +645,67 @@ CASE(findings_change_the_status_only_on_request)
     program_assert_status(&program, 3);
 }
 
+CASE(leaks_change_the_status_only_on_request)
+{
+    run("--fail-on-finding -- " PROGRAM " correct 3");
+    program_assert_status(&program, 3);
+    run("--fail-on-leak -- " PROGRAM " correct 3");
+    program_assert_status(&program, 86);
+    run("--diag off --fail-on-leak -- " PROGRAM " correct 3");
+    program_assert_status(&program, 86);
+    run("--fail-on-leak --fail-on-finding -- " PROGRAM " freed");
+    program_assert_status(&program, 0);
+    run("--fail-on-leak -- /bin/true");
+    program_assert_status(&program, 125);
+    assert_non_null(strstr(program.err, "rmm-run: --fail-on-leak: nothing was "));
+}
+
+CASE(a_leak_is_reported_also_if_its_pool_was_released)
+{
+    run_reported("--summary --fail-on-leak", PROGRAM " left");
+    program_assert_status(&program, 86);
+    json_t *report = read_report();
+    json_t *verdict = json_array_get(json_object_get(report, "verdicts"), 0);
+    assert_int_equal(number_in(report, "leaked_count"), 1);
+    assert_int_equal(number_in(report, "leaked_bytes"), 1000);
+    assert_string_equal(text_in(verdict, "verdict"), "leaked");
+    assert_true(json_array_size(json_object_get(verdict, "stack")) > 0);
+    assert_non_null(strstr(program.err, "\n  1 block of 1000 bytes not freed: "));
+    json_decref(report);
+}
+
+CASE(a_known_leak_fails_nothing)
+{
+    char options[1024];
+
+    write_suppressions("leaked:main\n");
+    snprintf(
+        options, sizeof(options), "--summary --fail-on-leak --suppressions %s",
+        suppressions_path);
+    run_reported(options, PROGRAM " left");
+    program_assert_status(&program, 0);
+    assert_non_null(strstr(program.err, "rmm-run: suppressed: 1 leaked block by "));
+    assert_null(strstr(program.err, "not freed"));
+}
+
+CASE(a_free_that_is_refused_is_explained)
+{
+    run_reported("--summary --fail-on-finding", PROGRAM " twice");
+    program_assert_status(&program, 86);
+    json_t *report = read_report();
+    json_t *finding = json_array_get(json_object_get(report, "findings"), 0);
+    assert_string_equal(text_in(finding, "class"), "double_free");
+    assert_string_equal(text_in(finding, "access"), "free");
+    assert_string_equal(text_in(finding, "confidence"), "certain");
+    json_t *freed = json_object_get(finding, "freed");
+    assert_true(json_array_size(json_object_get(freed, "stack")) > 0);
+    assert_true(json_array_size(json_object_get(finding, "stack")) > 0);
+    assert_true(json_array_size(json_object_get(finding, "allocated_stack")) > 0);
+    assert_non_null(strstr(program.err, "\n  double_free: a free on stream 0 of 0x"));
+    assert_non_null(strstr(program.err, "the block was freed from\n"));
+    json_decref(report);
+}
+
 CASE(hints_are_reported_but_fail_nothing)
 {
     run_reported("--diag order --fail-on-finding", PROGRAM " under_graph");

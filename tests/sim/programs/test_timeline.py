@@ -285,8 +285,8 @@ class Programs(Case):
 
     def test_a_program_without_a_block_has_no_timeline(self):
         self.assert_refused(self.draw(PROGRAM, "nothing"), 125,
-                            "^rmm-run: no timeline: nothing was recorded: the diagnosis was not "
-                            "started, or had no room for its file$")
+                            "^rmm-run: no timeline: nothing was recorded: the program allocated no "
+                            "block$")
 
     def test_a_full_ring_shows_the_end_and_says_what_is_missing(self):
         self.assertEqual(
