@@ -55,6 +55,26 @@ static void one_call(scene_t *scene, const fault_t *fault, bool is_faulty)
     drop_all(scene, blocks, fault->bytes);
 }
 
+/* Element n of n, of `length` bytes; the twin's is the last one. With guards the kernel behind it
+ * is not to blame. */
+static void one_element(scene_t *scene, const fault_t *fault, bool is_faulty)
+{
+    enum { ROOM = 4096 };
+    bool is_between = fault->call == GPU_COPY_PEER || fault->call == GPU_COPY_BETWEEN;
+    size_t at = is_faulty ? (size_t)fault->offset : fault->bytes - fault->length;
+    void *other = is_between ? scene_take(scene, ROOM, scene->a) : scene->host;
+    void *blocks[BLOCKS];
+
+    take_and_fill(scene, blocks, fault->bytes);
+    gpu_call(fault->call, (char *)scene->culprit + at, other, fault->length, scene->a);
+    gpu_launch(GPU_KERNEL_reduce, scene->culprit, NULL, scene->a);
+    gpu_synchronize();
+    drop_all(scene, blocks, fault->bytes);
+    if (is_between) {
+        scene_drop(scene, other, ROOM, scene->a);
+    }
+}
+
 /* The other side is a block, too, with room for all. */
 static void between_blocks(scene_t *scene, const fault_t *fault, bool is_faulty)
 {
@@ -309,6 +329,94 @@ static const fault_t faults[] = {
     READ(
         "managed_prefetch_batch", "managed", one_call, GPU_PREFETCH_BATCH, 4096, 0,
         4097),
+    WRITE("pool_element_behind", POOL, one_element, GPU_SET, 1000, 1000, 8),
+    WRITE("pool_element_behind_copy_to", POOL, one_element, GPU_COPY_TO, 1000, 1000, 8),
+    READ(
+        "pool_element_behind_copy_from", POOL, one_element, GPU_COPY_FROM, 1000, 1000,
+        8),
+    WRITE("pool_last_byte_of_padding", POOL, one_element, GPU_SET, 1000, 1023, 1),
+    WRITE("pool_element_behind_sync", POOL, one_element, GPU_SET_SYNC, 1000, 1000, 8),
+    WRITE(
+        "pool_element_behind_copy_sync", POOL, one_element, GPU_COPY_SYNC_TO, 1000,
+        1000, 8),
+    WRITE(
+        "pool_element_behind_copy_host", POOL, one_element, GPU_COPY_HOST_TO, 1000,
+        1000, 8),
+    READ("pool_element_behind_peer", POOL, one_element, GPU_COPY_PEER, 1000, 1000, 8),
+    READ(
+        "pool_element_behind_between", POOL, one_element, GPU_COPY_BETWEEN, 1000, 1000,
+        8),
+    WRITE(
+        "pool_element_behind_batch", POOL, one_element, GPU_COPY_BATCH_TO, 1000, 1000,
+        8),
+    WRITE(
+        "pool_element_behind_by_library", POOL, one_element, GPU_SET_BY_LIBRARY, 1000,
+        1000, 8),
+    WRITE("pool_element_behind_node", POOL, one_element, GPU_SET_NODE, 1000, 1000, 8),
+    READ(
+        "pool_element_behind_copy_node", POOL, one_element, GPU_COPY_NODE_FROM, 1000,
+        1000, 8),
+    WRITE("pool_row_behind", POOL, one_element, GPU_SET_ROWS_ASYNC, 4000, 4000, 1000),
+    WRITE("pool_box_behind", POOL, one_element, GPU_COPY_BOX_TO, 4000, 4000, 1000),
+    WRITE(
+        "virtual_element_behind", "pool_virtual:64MiB", one_element, GPU_SET, 1000,
+        1000, 8),
+    WRITE(
+        "arena_element_behind", "arena:64MiB", one_element, GPU_COPY_TO, 1000, 1000, 8),
+    WRITE(
+        "fixed_element_behind", "fixed_size:1KiB", one_element, GPU_SET, 1000, 1000, 8),
+    WRITE(
+        "binning_element_behind", "binning:64MiB", one_element, GPU_SET, 1000, 1000, 8),
+    WRITE("cuda_element_behind", "cuda", one_element, GPU_SET, 1000, 1000, 8),
+    READ(
+        "async_element_behind", "async:64MiB", one_element, GPU_COPY_FROM, 1000, 1000,
+        8),
+    WRITE("managed_element_behind", "managed", one_element, GPU_SET, 1000, 1000, 8),
+    READ(
+        "managed_prefetch_behind", "managed", one_element, GPU_PREFETCH, 1000, 1000, 8),
+    WRITE(
+        "adaptors_element_behind", "statistics+tracking+pool:64MiB", one_element,
+        GPU_SET, 1000, 1000, 8),
+    {.name = "guarded_element_behind",
+     .modes = "usage,bounds,guards",
+     .resource = POOL,
+     .plant = one_element,
+     .kind = "out_of_bounds",
+     .access = "write",
+     .call = GPU_SET,
+     .bytes = 1000,
+     .offset = 1000,
+     .length = 8},
+    {.name = "guarded_copy_past",
+     .modes = "usage,bounds,guards",
+     .resource = POOL,
+     .plant = one_element,
+     .kind = "out_of_bounds",
+     .access = "write",
+     .call = GPU_COPY_TO,
+     .bytes = 1000,
+     .offset = 500,
+     .length = 501},
+    {.name = "guards_alone_copy_past",
+     .modes = "guards",
+     .resource = POOL,
+     .plant = one_element,
+     .kind = "out_of_bounds",
+     .access = "write",
+     .call = GPU_COPY_TO,
+     .bytes = 1000,
+     .offset = 500,
+     .length = 501},
+    {.name = "guarded_fill_beyond",
+     .modes = "usage,bounds,guards",
+     .resource = POOL,
+     .plant = one_element,
+     .kind = "out_of_bounds",
+     .access = "write",
+     .call = GPU_SET,
+     .bytes = 1000,
+     .offset = 1100,
+     .length = 8},
     WRITE("pool_fill_node", POOL, one_call, GPU_SET_NODE, 1000, 0, 1001),
     READ("pool_copy_node_from", POOL, one_call, GPU_COPY_NODE_FROM, 1000, 1, 1000),
     WRITE("managed_discard_past", "managed", one_call, GPU_DISCARD, 4096, 0, 8192),

@@ -49,10 +49,11 @@ struct fault {
     size_t length;         /* and its bytes; 0: not looked at */
 
     gpu_wait_t wait; /* for plant(); where the GPU has it not, the fault is left out, */
-    gpu_call_t needs;    /* the same of a call that is not `call`, */
-    gpu_way_t way;       /* of a way to launch, */
-    bool needs_cuda_13;  /* of what gpu.h says that only CUDA 13 has, */
-    bool needs_two_gpus; /* and of a second GPU */
+    gpu_call_t needs;     /* the same of a call that is not `call`, */
+    gpu_way_t way;        /* of a way to launch, */
+    bool needs_cuda_13;   /* of what gpu.h says that only CUDA 13 has, */
+    bool needs_two_gpus;  /* and of a second GPU */
+    bool has_old_streams; /* they are made before the first resource */
 };
 
 typedef struct fault_class {
@@ -61,7 +62,8 @@ typedef struct fault_class {
 } fault_class_t;
 
 extern const fault_class_t faults_bounds, faults_devices, faults_driver, faults_freed,
-    faults_graphs, faults_launches, faults_order, faults_streams, faults_verdicts;
+    faults_frees, faults_graphs, faults_launches, faults_order, faults_streams,
+    faults_verdicts;
 
 /* These end the process if they fail. */
 void *scene_take(const scene_t *scene, size_t bytes, rmm_stream_t stream);

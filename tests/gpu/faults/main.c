@@ -18,9 +18,8 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static const fault_class_t *const classes[] = {
-    &faults_bounds, &faults_devices, &faults_driver,
-    &faults_freed,  &faults_graphs,  &faults_launches,
-    &faults_order,  &faults_streams, &faults_verdicts,
+    &faults_bounds, &faults_devices,  &faults_driver, &faults_freed,   &faults_frees,
+    &faults_graphs, &faults_launches, &faults_order,  &faults_streams, &faults_verdicts,
 };
 
 static void must(rmm_status_t status, const char *what)
@@ -46,6 +45,12 @@ void scene_drop(const scene_t *scene, void *block, size_t bytes, rmm_stream_t st
 
 /* --- the scene -------------------------------------------------------------------------- */
 
+static void make_streams(scene_t *scene)
+{
+    must(rmm_stream_create(RMM_STREAM_NON_BLOCKING, &scene->a), "a stream");
+    must(rmm_stream_create(RMM_STREAM_NON_BLOCKING, &scene->b), "a stream");
+}
+
 static void open_scene(scene_t *scene, rmm_resource_t *pinned, const char *resource)
 {
     void *first = NULL;
@@ -53,12 +58,13 @@ static void open_scene(scene_t *scene, rmm_resource_t *pinned, const char *resou
     must(rmm_resource_create_from_spec(resource, &scene->mr), resource);
     must(rmm_resource_alloc_sync(pinned, FAULTS_HOST_BYTES, 0, &scene->host), "pinned");
     memset(scene->host, 1, FAULTS_HOST_BYTES);
-    /* the diagnosis begins with the first block: it must know the streams */
+    /* the diagnosis begins with the first resource or block */
     first = scene_take(scene, 1, RMM_STREAM_LEGACY);
     gpu_call(GPU_SET, first, NULL, 1, RMM_STREAM_LEGACY);
     scene_drop(scene, first, 1, RMM_STREAM_LEGACY);
-    must(rmm_stream_create(RMM_STREAM_NON_BLOCKING, &scene->a), "a stream");
-    must(rmm_stream_create(RMM_STREAM_NON_BLOCKING, &scene->b), "a stream");
+    if (scene->a == NULL) {
+        make_streams(scene);
+    }
 }
 
 /* The resource lives as long as the process: with it a leaked block would end. */
@@ -155,6 +161,9 @@ static void run(const fault_t *fault, bool is_faulty)
     scene_t scene = {.mr = NULL};
     rmm_resource_t *pinned = NULL;
 
+    if (fault->has_old_streams) {
+        make_streams(&scene);
+    }
     must(rmm_pinned_resource_create(&pinned), "pinned memory");
     open_scene(&scene, pinned, fault->resource);
     fault->plant(&scene, fault, is_faulty);

@@ -438,6 +438,74 @@ static void come_and_go(scene_t *scene, const fault_t *fault, bool is_faulty)
     }
 }
 
+/* --- the legacy default stream ------------------------------------------------------- */
+
+/* Which a stream of the scene does not wait for. */
+static void after_default(scene_t *scene, const fault_t *fault, bool is_faulty)
+{
+    void *block = take(scene, RMM_STREAM_LEGACY);
+
+    (void)fault;
+    use(GPU_KERNEL_fill, block, RMM_STREAM_LEGACY);
+    if (!is_faulty) {
+        order_streams(RMM_STREAM_LEGACY, scene->a);
+    }
+    use(GPU_KERNEL_reduce, block, scene->a);
+    drop_at_last(scene, block, RMM_STREAM_LEGACY);
+}
+
+static void default_after(scene_t *scene, const fault_t *fault, bool is_faulty)
+{
+    void *block = take(scene, scene->a);
+
+    (void)fault;
+    use(GPU_KERNEL_fill, block, scene->a);
+    if (!is_faulty) {
+        order_streams(scene->a, RMM_STREAM_LEGACY);
+    }
+    use(GPU_KERNEL_reduce, block, RMM_STREAM_LEGACY);
+    drop_at_last(scene, block, scene->a);
+}
+
+/* --- one error ----------------------------------------------------------------------- */
+
+/* The wait that is missing would order all that follows, too. */
+static void use_and_free(scene_t *scene, const fault_t *fault, bool is_faulty)
+{
+    void *block = take(scene, scene->a);
+
+    (void)fault;
+    use(GPU_KERNEL_fill, block, scene->a);
+    if (!is_faulty) {
+        order_streams(scene->a, scene->b);
+    }
+    use(GPU_KERNEL_reduce, block, scene->b);
+    use(GPU_KERNEL_sum, block, scene->b);
+    gpu_call(GPU_SET, block, NULL, BYTES, scene->b);
+    drop(scene, block, scene->b);
+}
+
+/* --- the end of an array ------------------------------------------------------------- */
+
+/* Where a block of another stream begins. */
+static void begin_and_end(scene_t *scene, const fault_t *fault, bool is_faulty)
+{
+    enum { COUNT = 4 };
+    char *blocks[COUNT];
+
+    (void)fault, (void)is_faulty;
+    for (int i = 0; i < COUNT; i++) {
+        blocks[i] = scene_take(scene, BYTES, i % 2 == 0 ? scene->a : scene->b);
+        use(GPU_KERNEL_fill, blocks[i], i % 2 == 0 ? scene->a : scene->b);
+    }
+    for (int i = 0; i < COUNT; i += 2) {
+        gpu_launch(GPU_KERNEL_sum, blocks[i], blocks[i] + BYTES, scene->a);
+    }
+    for (int i = 0; i < COUNT; i++) {
+        drop(scene, blocks[i], i % 2 == 0 ? scene->a : scene->b);
+    }
+}
+
 /* --- the table ----------------------------------------------------------------------- */
 
 #define POOL "pool:64MiB"
@@ -459,6 +527,34 @@ static void come_and_go(scene_t *scene, const fault_t *fault, bool is_faulty)
     .other = "reduce"
 
 static const fault_t faults[] = {
+    {.name = "use_after_default",
+     .resource = POOL,
+     .plant = after_default,
+     EARLY_USE("reduce")},
+    {.name = "use_after_default_of_old_stream",
+     .resource = POOL,
+     .plant = after_default,
+     .has_old_streams = true,
+     EARLY_USE("reduce")},
+    {.name = "default_after_old_stream",
+     .resource = POOL,
+     .plant = default_after,
+     .has_old_streams = true,
+     EARLY_USE("reduce")},
+    {.name = "async_use_after_default_of_old_stream",
+     .resource = "async:64MiB",
+     .plant = after_default,
+     .has_old_streams = true,
+     EARLY_USE("reduce")},
+    {.name = "use_and_free_of_old_stream",
+     .resource = POOL,
+     .plant = use_and_free,
+     .has_old_streams = true,
+     EARLY_USE("reduce")},
+    {.name = "end_beside_other_stream",
+     .resource = POOL,
+     .plant = begin_and_end,
+     ORDER},
     {.name = "no_event", WAIT(EVENT)},
     {.name = "no_stream_wait", WAIT(STREAM)},
     {.name = "no_device_wait", WAIT(DEVICE)},

@@ -65,6 +65,14 @@ static void leak(scene_t *scene, const fault_t *fault, bool is_faulty)
     live(scene, (life_t){.uses = true, .is_freed = !is_faulty});
 }
 
+/* Also where its resource frees it, at its end. */
+static void leave_to_resource(scene_t *scene, const fault_t *fault, bool is_faulty)
+{
+    leak(scene, fault, is_faulty);
+    gpu_synchronize();
+    rmm_resource_release(scene->mr);
+}
+
 #define VERDICT(word, spec, how, first_user)                                           \
     .modes = "usage", .resource = spec, .plant = how, .kind = word,                    \
     .is_verdict = true, .kernel = first_user, .bytes = BYTES
@@ -83,6 +91,20 @@ static const fault_t faults[] = {
      VERDICT("freed_late", "fixed_size:64KiB", free_late, "reduce")},
     {.name = "pool_leaked", VERDICT("leaked", "pool:64MiB", leak, "reduce")},
     {.name = "managed_leaked", VERDICT("leaked", "managed", leak, "reduce")},
+    {.name = "pool_left", VERDICT("leaked", "pool:64MiB", leave_to_resource, "reduce")},
+    {.name = "virtual_left",
+     VERDICT("leaked", "pool_virtual:64MiB", leave_to_resource, "reduce")},
+    {.name = "arena_left",
+     VERDICT("leaked", "arena:64MiB", leave_to_resource, "reduce")},
+    {.name = "fixed_left",
+     VERDICT("leaked", "fixed_size:64KiB", leave_to_resource, "reduce")},
+    {.name = "binning_left",
+     VERDICT("leaked", "binning:64MiB", leave_to_resource, "reduce")},
+    {.name = "cuda_left", VERDICT("leaked", "cuda", leave_to_resource, "reduce")},
+    {.name = "async_left",
+     VERDICT("leaked", "async:64MiB", leave_to_resource, "reduce")},
+    {.name = "adaptors_left",
+     VERDICT("leaked", "statistics+tracking+pool:64MiB", leave_to_resource, "reduce")},
 };
 
 const fault_class_t faults_verdicts = {faults, sizeof(faults) / sizeof(faults[0])};
