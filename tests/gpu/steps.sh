@@ -3,7 +3,7 @@
 # The steps of tests/gpu/run. Each adds rows to the table with attempt or row. Sourced.
 
 steps="machine build suite resources adaptors driver replay bench demo diagnosis frameworks overhead torch python peers models sanitizer"
-build=build/gpu
+build=${RMM_GPU_BUILD:-build/gpu}
 replay=$build/tools/replay/rmm-replay
 
 # --- the machine ---------------------------------------------------------------------
@@ -20,6 +20,7 @@ machine_facts() {
     uname -r
     nproc
     nvcc --version | tail -n 2
+    echo "toolkit: ${CUDAToolkit_ROOT:-as CMake finds it}"
     cmake --version | head -n 1
     gcc --version | head -n 1
 }
