@@ -64,8 +64,8 @@ static const struct value_desc {
 };
 
 /* Not understood by us but by the kernel or fusermount3. */
-static const char *const passed_on[] = {"ro",     "rw",   "dev",    "nodev", "suid",
-                                        "nosuid", "exec", "noexec", "atime", "noatime"};
+static const char *const passed_on[] = {"ro",     "rw",   "dev",    "nodev",  "suid",
+                                        "nosuid", "exec", "noexec", "noatime"};
 
 static bool *flag_at(options_t *options, size_t offset)
 {
@@ -132,6 +132,16 @@ static taken_t take_value(options_t *options, const char *word)
     return TAKEN_NOT;
 }
 
+/* atime is the default, and libfuse 3.17 does not know its name. */
+static void forget_noatime(char *mount_options)
+{
+    static const char word[] = ",noatime";
+    char *found;
+    while ((found = strstr(mount_options, word)) != NULL) {
+        memmove(found, found + strlen(word), strlen(found + strlen(word)) + 1);
+    }
+}
+
 static bool take_mount_option(options_t *options, const char *word)
 {
     taken_t taken = take_value(options, word);
@@ -143,6 +153,10 @@ static bool take_mount_option(options_t *options, const char *word)
             *flag_at(options, mount_descs[i].offset) = true;
             return true;
         }
+    }
+    if (strcmp(word, "atime") == 0) {
+        forget_noatime(options->mount_options);
+        return true;
     }
     size_t used = strlen(options->mount_options);
     size_t room = sizeof(options->mount_options) - used;

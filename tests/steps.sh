@@ -74,7 +74,7 @@ PATH=$PWD/$beside/usr/bin:$PATH
 unpack_beside() {
     local packages
     needs dev asan tsan release || return 0
-    mapfile -t packages < <(rmm_offered prometheus prometheus-node-exporter)
+    mapfile -t packages < <(rmm_offered prometheus promtool prometheus-node-exporter)
     rmm_unpack_packages $beside "${packages[@]}"
 }
 

@@ -54,7 +54,7 @@ for option in --help --version; do
 done
 
 # What is accepted works: the daemon answers, and ends with 0.
-for option in ro rw dev nodev suid nosuid exec noexec atime noatime allow_other nonempty no_inotify; do
+for option in ro rw dev nodev suid nosuid exec noexec atime noatime noatime,atime allow_other nonempty no_inotify; do
     [ "$option" != allow_other ] || [ "$(id -u)" = 0 ] || continue
     start_daemon -o "$option"
     cat "$mnt/metrics" >/dev/null || fail "-o $option: the daemon does not answer"

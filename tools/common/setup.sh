@@ -39,7 +39,8 @@ rmm_package_provides() {
         busybox-static) command -v busybox ;;
         chromium-headless-shell) command -v chromium-headless-shell || command -v chromium ;;
         rsync) command -v rsync ;;
-        prometheus) command -v promtool && command -v prometheus ;;
+        prometheus) command -v prometheus ;;
+        promtool) command -v promtool ;; # of Debian 12 in the package prometheus
         prometheus-node-exporter) command -v prometheus-node-exporter ;;
         groff-base) command -v groff ;;
         bsdextrautils) command -v column ;;
