@@ -71,7 +71,8 @@ RMM_API int rmm_sim_launch(
     const char *name, rmm_sim_kernel_fn fn, rmm_stream_t stream,
     const void *const *params, const size_t *param_bytes, size_t param_count);
 
-/** Queue a copy; device and host addresses alike. */
+/** Queue a copy, as cudaMemcpyAsync(); device and host addresses alike. 1 (invalid value), and a
+ * violation, if the stream's device has no access to mapped memory or to that of a memory pool. */
 RMM_API int
 rmm_sim_memcpy_async(void *dst, const void *src, size_t bytes, rmm_stream_t stream);
 /** Queue a fill; device and host addresses alike. */
@@ -130,7 +131,8 @@ RMM_API bool rmm_sim_fail_struck(void);
  * The number of violations: use of a destroyed stream or event; a double free; a free of an
  * unknown address, or one that runs before its allocation; a graph that runs again before
  * its memory was freed; virtual memory that is mapped, unmapped or freed in a wrong order, or
- * used while it is not mapped or not shared; a copy or fill of device memory that is not
+ * used while it is not mapped; a copy, fill or kernel of a device that has no access to mapped
+ * memory or to that of a memory pool; a copy or fill of device memory that is not
  * within one allocation when it runs, or of a memory pool's block when cudaFree() frees it.
  * Each is printed on stderr once and counted. An invalid call also returns an error; queued
  * work cannot. A process that exits with violations prints their number on stderr. In a forked

@@ -10,11 +10,35 @@
 
 static_assert(cudaCpuDeviceId == RMM_DRIVER_HOST, "value of RMM_DRIVER_HOST");
 
+/*
+ * Of mapped memory and that of memory pools cudaMemcpyAsync() makes "invalid argument" where the
+ * stream's device has no access to it. A copy that names both devices goes through the host
+ * there. Other invalid arguments stay what they are.
+ */
+static int copy_between_devices(
+    void *dst, const void *src, size_t bytes, rmm_stream_t stream, int refusal)
+{
+    struct cudaPointerAttributes to, from;
+
+    if (CALL(cudaPointerGetAttributes(&to, dst)) != RMM_DRIVER_OK ||
+        CALL(cudaPointerGetAttributes(&from, src)) != RMM_DRIVER_OK ||
+        to.type != cudaMemoryTypeDevice || from.type != cudaMemoryTypeDevice ||
+        to.device == from.device) {
+        return refusal;
+    }
+    return RMM_DRIVER_WAITS(
+        CALL(cudaMemcpyPeerAsync(dst, to.device, src, from.device, bytes, stream)));
+}
+
 int rmm__cuda_memcpy_async(
     void *dst, const void *src, size_t bytes, rmm_stream_t stream)
 {
-    return RMM_DRIVER_WAITS(
+    int error = RMM_DRIVER_WAITS(
         CALL(cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDefault, stream)));
+
+    return error != RMM_DRIVER_INVALID_VALUE
+               ? error
+               : copy_between_devices(dst, src, bytes, stream, error);
 }
 
 int rmm__cuda_memset_async(void *dst, int value, size_t bytes, rmm_stream_t stream)

@@ -121,7 +121,8 @@ typedef struct rmm_driver {
     int (*host_free)(void *ptr);
 
     /* Copies and fills as cudaMemcpyAsync (default kind) and cudaMemsetAsync: any device
-     * or host address, in the stream's order. */
+     * or host address, in the stream's order. A copy between two devices needs no access of
+     * one to the other's memory. */
     int (*memcpy_async)(void *dst, const void *src, size_t bytes, rmm_stream_t stream);
     int (*memset_async)(void *dst, int value, size_t bytes, rmm_stream_t stream);
 

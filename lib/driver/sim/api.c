@@ -43,7 +43,7 @@ int rmm_sim_memcpy_async(void *dst, const void *src, size_t bytes, rmm_stream_t 
     int error = ready();
 
     return error != RMM_DRIVER_OK ? error
-                                  : rmm__sim_memcpy_async(dst, src, bytes, stream);
+                                  : rmm__sim_memcpy_direct(dst, src, bytes, stream);
 }
 
 int rmm_sim_memset_async(void *dst, int value, size_t bytes, rmm_stream_t stream)

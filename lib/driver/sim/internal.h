@@ -265,6 +265,8 @@ typedef struct sim_task {
     const void **params; /* into the same allocation */
     void *dst;
     const void *src; /* a kernel's: its copied parameters */
+    bool
+        is_direct; /* a copy that the stream's device makes itself, not through the host */
     int value;
     size_t bytes;
     void (*run)(void *object);
@@ -443,6 +445,10 @@ int rmm__sim_launch(
     const void *const *params, const size_t *param_bytes, size_t param_count);
 int rmm__sim_memcpy_async(
     void *dst, const void *src, size_t bytes, rmm_stream_t stream);
+/* The same as a program's cudaMemcpyAsync(): INVALID_VALUE, and a violation, where the stream's
+ * device has no access to mapped memory or that of a pool. */
+int rmm__sim_memcpy_direct(
+    void *dst, const void *src, size_t bytes, rmm_stream_t stream);
 int rmm__sim_memset_async(void *dst, int value, size_t bytes, rmm_stream_t stream);
 /* As rmm_driver_t.queue(): without an event for the observer. */
 int rmm__sim_queue_work(
@@ -471,11 +477,12 @@ bool rmm__sim_memory_find_locked(const void *ptr, sim_block_t *out);
 /* An address of a device, allocated or not. */
 bool rmm__sim_memory_is_device_locked(const void *ptr);
 /* May a copy or fill of this device use it? A violation if not; true outside of device memory
- * that is not mapped. */
+ * that is not mapped. SIM_ANY_DEVICE: who makes it is no matter. */
 bool rmm__sim_memory_allows_locked(const void *ptr, size_t bytes, int device);
-/* May a kernel of this device be given the address? A violation if it is in memory that only
+#define SIM_ANY_DEVICE (-1)
+/* May `what` of this device, "a kernel", be given the address? A violation if it is in memory that only
  * other devices may use; true for any other address. */
-bool rmm__sim_memory_reaches_locked(const void *ptr, int device);
+bool rmm__sim_memory_reaches_locked(const char *what, const void *ptr, int device);
 
 int rmm__sim_mem_alloc(void **ptr_out, size_t bytes);
 int rmm__sim_mem_free(void *ptr);
@@ -537,7 +544,7 @@ bool rmm__sim_virtual_holds_locked(const void *ptr);
 /* May work of the device touch this? A violation if not; true outside reservations. */
 bool rmm__sim_virtual_allows_locked(const void *ptr, size_t bytes, int device);
 /* As rmm__sim_memory_reaches_locked(), for what is mapped. */
-bool rmm__sim_virtual_reaches_locked(const void *ptr, int device);
+bool rmm__sim_virtual_reaches_locked(const char *what, const void *ptr, int device);
 
 /* ---- managed.c ---- */
 

@@ -7,6 +7,30 @@
 
 #include <string.h>
 
+static bool is_device_memory(const void *ptr)
+{
+    return rmm__sim_memory_is_device_locked(ptr) || rmm__sim_virtual_holds_locked(ptr);
+}
+
+/* Both ends of a copy, unless it names two devices. */
+static bool is_within_reach(const sim_task_t *task, int device)
+{
+    const void *const ends[] = {task->dst, task->src};
+
+    if (task->kind != SIM_TASK_COPY ||
+        (!task->is_direct && is_device_memory(task->dst) &&
+         is_device_memory(task->src))) {
+        return true;
+    }
+    for (int i = 0; i < 2; i++) {
+        if (!rmm__sim_virtual_reaches_locked("a copy", ends[i], device) ||
+            !rmm__sim_memory_reaches_locked("a copy", ends[i], device)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Queue a task, of which the reference passes on to here; NULL: no host memory. */
 static int submit(const char *call, sim_task_t *task, sim_observation_t *observation)
 {
@@ -26,6 +50,8 @@ static int submit(const char *call, sim_task_t *task, sim_observation_t *observa
         error = observation->kind == RMM_DIAG_LAUNCH &&
                         stream->device != rmm__sim_thread.device
                     ? RMM_DRIVER_INVALID_HANDLE
+                : !is_within_reach(task, stream->device)
+                    ? RMM_DRIVER_INVALID_VALUE
                     : rmm__sim_submit_locked(stream, task, &observation->capturing);
     }
     rmm__sim_task_release_locked(task);
@@ -138,8 +164,10 @@ int rmm__sim_queue_work(
     return error;
 }
 
-int rmm__sim_memcpy_async(void *dst, const void *src, size_t bytes, rmm_stream_t stream)
+static int memcpy_async(
+    void *dst, const void *src, size_t bytes, rmm_stream_t stream, bool is_direct)
 {
+    sim_task_t *task;
     uint64_t words[] = {(uint64_t)(uintptr_t)dst, (uint64_t)(uintptr_t)src};
     sim_observation_t observation = {
         .kind = RMM_DIAG_COPY,
@@ -156,7 +184,22 @@ int rmm__sim_memcpy_async(void *dst, const void *src, size_t bytes, rmm_stream_t
         return RMM_DRIVER_INVALID_VALUE;
     }
     rmm__sim_tell_before(&observation);
-    return submit("memcpy_async", rmm__sim_task_copy(dst, src, bytes), &observation);
+    task = rmm__sim_task_copy(dst, src, bytes);
+    if (task != NULL) {
+        task->is_direct = is_direct;
+    }
+    return submit("memcpy_async", task, &observation);
+}
+
+int rmm__sim_memcpy_async(void *dst, const void *src, size_t bytes, rmm_stream_t stream)
+{
+    return memcpy_async(dst, src, bytes, stream, false);
+}
+
+int rmm__sim_memcpy_direct(
+    void *dst, const void *src, size_t bytes, rmm_stream_t stream)
+{
+    return memcpy_async(dst, src, bytes, stream, true);
 }
 
 int rmm__sim_memset_async(void *dst, int value, size_t bytes, rmm_stream_t stream)

@@ -313,7 +313,7 @@ bool rmm__sim_memory_find_locked(const void *ptr, sim_block_t *out)
 /* May the device use the block? Copies reach plain memory of every device, through the host. */
 static bool is_open_to(const sim_block_t *block, int device)
 {
-    if (block->device == device) {
+    if (block->device == device || device == SIM_ANY_DEVICE) {
         return true;
     }
     switch (block->use) {
@@ -355,7 +355,7 @@ bool rmm__sim_memory_allows_locked(const void *ptr, size_t bytes, int device)
     return true;
 }
 
-bool rmm__sim_memory_reaches_locked(const void *ptr, int device)
+bool rmm__sim_memory_reaches_locked(const char *what, const void *ptr, int device)
 {
     sim_block_t block;
 
@@ -364,7 +364,7 @@ bool rmm__sim_memory_reaches_locked(const void *ptr, int device)
         return true;
     }
     rmm__sim_violation_locked(
-        "a kernel on device %d: no access to the memory pool of device %d at %p",
+        "%s on device %d: no access to the memory pool of device %d at %p", what,
         device, block.device, ptr);
     return false;
 }

@@ -486,7 +486,8 @@ bool rmm__sim_virtual_allows_locked(const void *ptr, size_t bytes, int device)
                                            ? *mapping_entry(reservation, at)
                                            : NULL;
 
-        if (mapping == NULL || (mapping->access >> device & 1) == 0) {
+        if (mapping == NULL || mapping->access == 0 ||
+            (device != SIM_ANY_DEVICE && (mapping->access >> device & 1) == 0)) {
             rmm__sim_violation_locked(
                 "a copy or fill of %zu bytes at %p on device %d: %s at %p", bytes, ptr,
                 device, mapping == NULL ? "nothing is mapped" : "no access",
@@ -498,7 +499,7 @@ bool rmm__sim_virtual_allows_locked(const void *ptr, size_t bytes, int device)
     return true;
 }
 
-bool rmm__sim_virtual_reaches_locked(const void *ptr, int device)
+bool rmm__sim_virtual_reaches_locked(const char *what, const void *ptr, int device)
 {
     const sim_reservation_t *reservation = reservation_of(ptr);
     const sim_mapping_t *mapping =
@@ -507,7 +508,7 @@ bool rmm__sim_virtual_reaches_locked(const void *ptr, int device)
     RMM_ASSERT_LOCKED(&rmm__sim_lock);
     if (mapping != NULL && (mapping->access >> device & 1) == 0) {
         rmm__sim_violation_locked(
-            "a kernel on device %d: no access to what device %d has mapped at %p",
+            "%s on device %d: no access to what device %d has mapped at %p", what,
             device, mapping->physical->device, ptr);
         return false;
     }

@@ -188,8 +188,8 @@ static bool params_reach(const sim_task_t *task, int device)
         const void *ptr;
 
         memcpy(&ptr, words + at, sizeof(ptr));
-        if (!rmm__sim_virtual_reaches_locked(ptr, device) ||
-            !rmm__sim_memory_reaches_locked(ptr, device)) {
+        if (!rmm__sim_virtual_reaches_locked("a kernel", ptr, device) ||
+            !rmm__sim_memory_reaches_locked("a kernel", ptr, device)) {
             return false;
         }
     }
@@ -201,8 +201,8 @@ static bool task_may_run(const sim_task_t *task, int device)
 {
     switch (task->kind) {
     case SIM_TASK_COPY:
-        return may_use(task->src, task->bytes, device) &&
-               may_use(task->dst, task->bytes, device);
+        return may_use(task->src, task->bytes, SIM_ANY_DEVICE) &&
+               may_use(task->dst, task->bytes, SIM_ANY_DEVICE);
     case SIM_TASK_SET:
         return may_use(task->dst, task->bytes, device);
     case SIM_TASK_KERNEL:

@@ -224,6 +224,31 @@ CASE(a_memory_pool_costs_one_call_at_its_creation)
 
 /* --- refused by an option ---------------------------------------------------------------- */
 
+/* A program's cudaMemcpyAsync() is refused at the call; the library's copy goes another way. */
+static void assert_copies_only_through_the_host(const void *block)
+{
+    rmm_device_buffer_t copy;
+    rmm_stream_t stream;
+    uint64_t found[2] = {0};
+    void *there;
+
+    assert_cuda(rmm_sim_set_device(1));
+    stream = make_stream(RMM_STREAM_NON_BLOCKING);
+    assert_cuda(sim_driver()->mem_alloc(&there, 4 * KIB));
+    assert_int_equal(
+        rmm_sim_memcpy_async(there, block, 4 * KIB, stream), RMM_DRIVER_INVALID_VALUE);
+    assert_int_equal(rmm_sim_violations(), ++violations_expected);
+    assert_non_null(strstr(rmm_sim_last_violation(), "a copy on device 1: no access"));
+    assert_ok(rmm_device_buffer_init_copy_from(&copy, block, 4 * KIB, stream, NULL));
+    assert_ok(rmm_memcpy(found, rmm_device_buffer_data(&copy), sizeof(found), stream));
+    assert_cuda(rmm_sim_stream_synchronize(stream));
+    assert_int_equal(found[1], 1);
+    rmm_device_buffer_fini(&copy);
+    assert_cuda(sim_driver()->mem_free(there));
+    assert_cuda(sim_driver()->stream_destroy(stream));
+    assert_cuda(rmm_sim_set_device(0));
+}
+
 static void assert_out_of_reach(rmm_resource_t *mr, const char *why)
 {
     void *block = take(mr, PIECE, NULL);
@@ -245,6 +270,7 @@ static void assert_out_of_reach(rmm_resource_t *mr, const char *why)
     assert_cuda(sim_driver()->stream_destroy(stream));
     assert_cuda(rmm_sim_set_device(0));
     violations_expected += 2;
+    assert_copies_only_through_the_host(block);
     assert_int_equal(*(uint64_t *)block, 1);
     give(mr, block, PIECE, NULL);
     rmm_resource_release(mr);
