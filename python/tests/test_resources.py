@@ -262,3 +262,15 @@ def test_the_upstream_is_the_object_that_was_given(pool):
     adaptor = mr.StatisticsResourceAdaptor(upstream_mr=pool)
     assert adaptor.get_upstream() is adaptor.upstream_mr is pool
     assert mr.VirtualPoolMemoryResource().get_upstream() is None
+
+
+def test_memory_may_be_kept_from_peers():
+    for resource in (
+        mr.VirtualPoolMemoryResource(peer_access=False),
+        mr.CudaAsyncMemoryResource(peer_access=False),
+        mr.from_spec("pool_virtual:no_peer_access"),
+        mr.from_spec("async:no_peer_access:1MiB"),
+    ):
+        resource.deallocate(resource.allocate(1000), 1000)
+    with pytest.raises(ValueError, match="has no option"):
+        mr.check_spec("pool:no_peer_access")

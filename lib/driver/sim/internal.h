@@ -480,8 +480,8 @@ bool rmm__sim_memory_is_device_locked(const void *ptr);
  * that is not mapped. SIM_ANY_DEVICE: who makes it is no matter. */
 bool rmm__sim_memory_allows_locked(const void *ptr, size_t bytes, int device);
 #define SIM_ANY_DEVICE (-1)
-/* May `what` of this device, "a kernel", be given the address? A violation if it is in memory that only
- * other devices may use; true for any other address. */
+/* May `what` of this device, "a kernel", be given the address? A violation if it is in memory that
+ * only other devices may use; true for any other address. */
 bool rmm__sim_memory_reaches_locked(const char *what, const void *ptr, int device);
 
 int rmm__sim_mem_alloc(void **ptr_out, size_t bytes);
