@@ -2,7 +2,8 @@
 /*
  * Device memory. Each device has one range of address space, reserved at its first
  * allocation and backed where touched; addresses in it are given out lowest first, so
- * that freed ones come back soon.
+ * that freed ones come back soon. There are more addresses than memory, because a GPU maps
+ * pages: what lies between allocations is no reason to refuse one.
  *
  * Memory is poisoned when it is allocated and when it is freed. Small blocks are filled;
  * large ones get a file of the pattern mapped over them, privately, which takes neither
@@ -32,13 +33,14 @@
 #define MAP_BYTES (UINT64_C(256) << 10) /* from here on poisoned by mapping */
 #define FILL_MAX (UINT64_C(1) << 20)    /* filled where mapping fails */
 #define PAGE UINT64_C(4096)
+#define ADDRESSES 4 /* times the device's memory */
 #define PATTERN_BYTES (UINT64_C(16) << 20)
 #define PATTERN_STEP (PATTERN_BYTES / 64) /* filled when first needed: one bit each */
 
 typedef struct sim_range {
-    char *base; /* NULL: not reserved yet */
-    uint64_t bytes;
-    uint64_t allocated_bytes; /* physical memory among them, which is not in space */
+    char *base;               /* NULL: not reserved yet */
+    uint64_t bytes;           /* of addresses */
+    uint64_t allocated_bytes; /* of the device's memory, also what is not in space */
     sim_space_t space;
 } sim_range_t;
 
@@ -55,15 +57,31 @@ static sim_range_t ranges[SIM_DEVICE_MAX];
 static sim_pattern_t fresh_pattern = {.value = RMM_SIM_POISON_ALLOC};
 static sim_pattern_t freed_pattern = {.value = RMM_SIM_POISON_FREE};
 
-static bool range_reserve(sim_range_t *range, int device)
+static char *reserve(uint64_t bytes)
 {
-    uint64_t bytes = rmm__sim_device_bytes() & ~(SMALL_ALIGN - 1);
     char *memory = mmap(
         NULL, bytes + LARGE_ALIGN, PROT_READ | PROT_WRITE,
         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    return memory != MAP_FAILED ? memory : NULL;
+}
+
+static bool range_reserve(sim_range_t *range, int device)
+{
+    uint64_t device_bytes = rmm__sim_device_bytes() & ~(SMALL_ALIGN - 1);
+    uint64_t bytes = device_bytes;
+    char *memory = NULL;
     uintptr_t lost;
 
-    if (memory == MAP_FAILED) {
+    if (device_bytes < UINT64_MAX / (2 * ADDRESSES)) {
+        bytes = device_bytes * ADDRESSES;
+        memory = reserve(bytes);
+    }
+    if (memory == NULL) { /* the process has a limit: as many addresses as memory */
+        bytes = device_bytes;
+        memory = reserve(bytes);
+    }
+    if (memory == NULL) {
         rmm__output_print(
             "rmm-sim: no address space for the %llu bytes of device %d: %s; "
             "set RMM_SIM_MEMORY lower\n",
