@@ -92,7 +92,8 @@ rmm_available_device_memory(size_t *free_bytes_out, size_t *total_bytes_out);
 
 /**
  * A share of the memory that is free on the current device, rounded down to a multiple
- * of RMM_ALIGN_DEFAULT (256).
+ * of RMM_ALIGN_DEFAULT (256). It leaves the 2 MiB that the library needs on a device before
+ * its first pool takes memory there, so a pool can have 100 percent.
  *
  * @param percent  0 to 100; any other is RMM_ERR_INVALID_ARGUMENT
  */

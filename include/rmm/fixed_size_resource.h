@@ -2,8 +2,9 @@
 /**
  * @file rmm/fixed_size_resource.h
  *
- * Blocks of one size, cut from chunks of a fixed number of blocks. The first allocation
- * takes the first chunk from upstream; the number of chunks has no maximum.
+ * Blocks of one size, cut from chunks of a fixed number of blocks, or of fewer where upstream has
+ * no more. The first allocation takes the first chunk from upstream; the number of chunks has no
+ * maximum.
  * rmm_resource_trim() returns chunks that are wholly free to upstream. Stream order,
  * threads and blocking calls are as in rmm/pool_resource.h.
  *

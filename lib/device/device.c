@@ -118,22 +118,42 @@ rmm_available_device_memory(size_t *free_bytes_out, size_t *total_bytes_out)
     return RMM_OK;
 }
 
+/* What remains when the first resource has taken its block for barriers. */
+static rmm_status_t room_for_resources(size_t free_bytes, size_t *bytes_out)
+{
+    const rmm_driver_t *driver;
+    int device;
+    rmm_status_t status = rmm__driver_here(&driver, &device);
+
+    if (status == RMM_OK) {
+        uint64_t need = rmm__driver_barrier_need(device);
+
+        *bytes_out = free_bytes > 2 * need ? free_bytes - need : free_bytes;
+    }
+    return status;
+}
+
 rmm_status_t rmm_percent_of_free_device_memory(int percent, size_t *bytes_out)
 {
     size_t free_bytes;
     size_t total_bytes;
+    size_t most;
     size_t share;
     rmm_status_t status;
 
     RMM_CHECK_ARG(bytes_out != NULL, "bytes_out is NULL");
     RMM_CHECK_ARG(percent >= 0 && percent <= 100, "percent is not 0 to 100");
     status = rmm_available_device_memory(&free_bytes, &total_bytes);
+    if (status == RMM_OK) {
+        status = room_for_resources(free_bytes, &most);
+    }
     if (status != RMM_OK) {
         return status;
     }
     /* exact, and cannot overflow */
     share =
         free_bytes / 100 * (size_t)percent + free_bytes % 100 * (size_t)percent / 100;
+    share = share < most ? share : most;
     *bytes_out = share & ~(RMM_ALIGN_DEFAULT - 1);
     return RMM_OK;
 }

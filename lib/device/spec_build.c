@@ -10,19 +10,38 @@
 #include "driver/driver.h"
 
 #define PERCENT_UNIT 256u
+#define PERCENT_UNIT_VIRTUAL (2u << 20) /* to which a virtual pool rounds up */
 
-static rmm_status_t free_memory(uint64_t *free_bytes)
+/* The current device, and what was free on it. */
+typedef struct place {
+    const rmm_driver_t *driver; /* NULL: no size is a part of the free memory */
+    int device;
+    uint64_t free_bytes;
+} place_t;
+
+/* A pool of all free memory has none left for its barriers: their block is taken first, and is
+ * no part of what the pool can have. */
+static rmm_status_t place_open(place_t *place)
 {
-    rmm_status_t status;
-    const rmm_driver_t *driver = rmm__driver(&status);
-    uint64_t total_bytes;
-    int error;
+    rmm_status_t status = rmm__driver_here(&place->driver, &place->device);
 
-    if (driver == NULL) {
+    if (status != RMM_OK) {
         return status;
     }
-    error = driver->memory_info(free_bytes, &total_bytes);
-    return rmm__driver_status(driver, error, "querying the free memory");
+    rmm__driver_barrier_keep(place->driver, place->device);
+    status = rmm__driver_free_memory(place->driver, place->device, &place->free_bytes);
+    if (status != RMM_OK) {
+        rmm__driver_barrier_drop(place->driver, place->device);
+    }
+    return status;
+}
+
+/* The resources have their own references to the block. */
+static void place_close(const place_t *place)
+{
+    if (place->driver != NULL) {
+        rmm__driver_barrier_drop(place->driver, place->device);
+    }
 }
 
 static bool has_percent(const rmm_spec_t *spec)
@@ -40,21 +59,25 @@ static bool has_percent(const rmm_spec_t *spec)
 static void resolve_sizes(
     const rmm_spec_part_t *part, uint64_t free_bytes, uint64_t sizes[RMM_SPEC_VALUES])
 {
+    const uint64_t unit =
+        strcmp(part->name, "pool_virtual") == 0 ? PERCENT_UNIT_VIRTUAL : PERCENT_UNIT;
+
     sizes[RMM_SPEC_OPTIONS] = part->options;
     for (uint32_t i = 0; i < RMM_SPEC_SIZES; i++) {
         sizes[i] = part->sizes[i].value + part->sizes[i].is_ms;
         if (part->sizes[i].is_percent) {
-            sizes[i] = free_bytes / 100 * sizes[i] / PERCENT_UNIT * PERCENT_UNIT;
+            sizes[i] = free_bytes / 100 * sizes[i];
+            sizes[i] -= sizes[i] >= unit ? sizes[i] % unit : sizes[i] % PERCENT_UNIT;
         }
     }
 }
 
-/* Innermost first. What was free before the first of them was made counts for all. */
-static rmm_status_t build(const rmm_spec_t *spec, rmm_resource_t **out)
+/* Innermost first. */
+static rmm_status_t
+build_parts(const rmm_spec_t *spec, uint64_t free_bytes, rmm_resource_t **out)
 {
     rmm_resource_t *mr = NULL;
-    uint64_t free_bytes = 0;
-    rmm_status_t status = has_percent(spec) ? free_memory(&free_bytes) : RMM_OK;
+    rmm_status_t status = RMM_OK;
 
     for (uint32_t i = spec->count; i > 0 && status == RMM_OK; i--) {
         const rmm_spec_part_t *part = &spec->parts[i - 1];
@@ -67,6 +90,19 @@ static rmm_status_t build(const rmm_spec_t *spec, rmm_resource_t **out)
     }
     if (status == RMM_OK) {
         *out = mr;
+    }
+    return status;
+}
+
+/* What was free before the first of them was made counts for all. */
+static rmm_status_t build(const rmm_spec_t *spec, rmm_resource_t **out)
+{
+    place_t place = {.free_bytes = 0};
+    rmm_status_t status = has_percent(spec) ? place_open(&place) : RMM_OK;
+
+    if (status == RMM_OK) {
+        status = build_parts(spec, place.free_bytes, out);
+        place_close(&place);
     }
     return status;
 }

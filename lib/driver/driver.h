@@ -339,11 +339,20 @@ bool rmm__driver_others_idle(const rmm_driver_t *driver, int device, bool waits)
 
 /*
  * The barrier needs one free block of the device, or its fallback ruins captures. Between
- * keep and drop, which count, one is kept for it, if the device has one. When one thread
- * keeps and another drops, the drop may come first.
+ * keep and drop, which count, one is kept for it, if the device has one. Keep it before the
+ * first memory is taken that may fill the device. When one thread keeps and another drops,
+ * the drop may come first.
  */
 void rmm__driver_barrier_keep(const rmm_driver_t *driver, int device);
 void rmm__driver_barrier_drop(const rmm_driver_t *driver, int device);
+/* Take the block if it is missing, as after keep() on a full device. No driver call if it is
+ * there. */
+void rmm__driver_barrier_refill(const rmm_driver_t *driver, int device);
+/* An allocation of so many bytes has failed. Free the block if only its memory is missing, and
+ * only the caller keeps it. True: try again, then refill. The last error stays. */
+bool rmm__driver_barrier_yield(const rmm_driver_t *driver, int device, uint64_t bytes);
+/* What taking the block would cost the device at most; 0: it is there. */
+uint64_t rmm__driver_barrier_need(int device);
 
 /* Wait for the device's legacy default stream, leaving captures alone. RMM_OK or why not. */
 rmm_status_t rmm__driver_wait_default_stream(int device);

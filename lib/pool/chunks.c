@@ -6,7 +6,13 @@
  * 30 times on its way from 16 MiB to 16 GiB. A smaller share needs more memory: blocks of two
  * chunks never merge, so more chunks leave more unused ends. (In a training log the pool held 1.94
  * times the peak with an eighth, 1.31 with a quarter.) If upstream or the maximum leaves less, the
- * pool grows only by what is needed: the rest may suffice for the next request.
+ * pool grows only by what is needed: the rest may suffice for the next request. Blocks of one size
+ * come in chunks of a fixed number, or of the largest half, quarter, ... of it that upstream has.
+ *
+ * Before a growth, free chunks that could serve the request together, but not one of them alone, are
+ * given back, if they are more than half of what is held. Otherwise a buffer that grows by 1 % at a
+ * time leaves one chunk too small behind the other (3.6 times its peak). The new chunk is then larger
+ * than needed by a quarter, because the next request may be larger, too.
  */
 #include "pool/source.h"
 
@@ -19,22 +25,31 @@
 #define GROWTH_LEAST ((uint64_t)2 * 1024 * 1024) /* cudaMalloc's own granularity */
 #define GROWTH_MOST ((uint64_t)8 * 1024 * 1024 * 1024)
 #define GROWTH_SHARE 4
+#define GROWTH_SPARE                                                                   \
+    4               /* a part of the request, in place of chunks that were too small */
+#define FREE_MOST 2 /* a part of what is held */
 #define RETURNS_AT_ONCE 64 /* chunks taken out in one critical section */
 
 /* What to request from upstream, which may have less than what is preferred. */
 typedef struct growth {
     const rmm_blocks_request_t *request;
+    bool replaces;     /* smaller chunks, which were given back */
     uint64_t least;    /* suffices if the chunk is aligned; CUDA's are, to 2 MiB */
     uint64_t safe;     /* with room to align the block, wherever the chunk begins */
     uint64_t promised; /* preferred; at most what the maximum leaves */
     uint64_t bytes;    /* of the chunk */
 } growth_t;
 
-/* Blocks of one size come in whole chunks of them. */
+/* A chunk has whole blocks if these have one size. */
+static uint64_t multiple_of(const engine_t *engine)
+{
+    return engine->block_units != 0 ? engine->block_units * RMM_BLOCKS_UNIT
+                                    : RMM_BLOCKS_UNIT;
+}
+
 static growth_t growth_for(const engine_t *engine, const rmm_blocks_request_t *request)
 {
-    uint64_t multiple =
-        engine->growth_bytes != 0 ? engine->growth_bytes : RMM_BLOCKS_UNIT;
+    uint64_t multiple = multiple_of(engine);
     growth_t growth = {
         .request = request,
         .least = rmm__round_up((uint64_t)request->units * RMM_BLOCKS_UNIT, multiple),
@@ -143,20 +158,21 @@ chunk_add(engine_t *engine, void *ptr, uint64_t bytes, uint64_t promised)
         return not_added(status, ptr, bytes);
     }
     atomic_fetch_add_explicit(&engine->grown_bytes, bytes, memory_order_relaxed);
-    rmm__engine_update_barrier(engine);
     return RMM_OK;
 }
 
 /* The size to request first: a share of what is held, but at least the request. */
-static uint64_t preferred_growth_locked(const engine_t *engine, uint64_t need)
+static uint64_t
+preferred_growth_locked(const engine_t *engine, uint64_t need, bool replaces_chunks)
 {
     uint64_t preferred = engine->figures.reserved_bytes / GROWTH_SHARE;
+    uint64_t least = need + (replaces_chunks ? need / GROWTH_SPARE : 0);
 
     if (engine->growth_bytes != 0) {
-        return need;
+        return engine->growth_bytes > need ? engine->growth_bytes : need;
     }
     preferred = preferred < GROWTH_MOST ? preferred : GROWTH_MOST;
-    preferred = preferred > need ? preferred : need;
+    preferred = preferred > least ? preferred : least;
     preferred = rmm__round_up(preferred, GROWTH_LEAST);
     return preferred < ENGINE_RUN_BYTES ? preferred : need;
 }
@@ -182,21 +198,32 @@ static void end_unwound(const asking_t *unwound)
     }
 }
 
+/* The next size to try after `bytes`, which upstream does not have; 0: there is none. */
+static uint64_t
+smaller_growth(const engine_t *engine, const growth_t *growth, uint64_t bytes)
+{
+    uint64_t multiple = multiple_of(engine);
+    uint64_t smaller = engine->growth_bytes != 0
+                           ? bytes / 2 / multiple * multiple
+                           : rmm__round_up(growth->safe, GROWTH_LEAST);
+
+    if (bytes <= growth->safe) {
+        return bytes > growth->least ? growth->least : 0;
+    }
+    return smaller > growth->safe && smaller < bytes ? smaller : growth->safe;
+}
+
 /* A chunk of the preferred size, or of the largest smaller one that upstream has. */
 static rmm_status_t obtain(engine_t *engine, growth_t *growth, void **ptr_out)
 {
-    const uint64_t sizes[] = {
-        growth->promised, rmm__round_up(growth->safe, GROWTH_LEAST), growth->safe,
-        growth->least};
     RMM_AT_END(end_unwound) asking_t unwound = {engine, growth};
     rmm_status_t status = RMM_ERR_OUT_OF_MEMORY;
 
-    growth->bytes = UINT64_MAX;
-    for (int i = 0; i < 4 && status == RMM_ERR_OUT_OF_MEMORY; i++) {
-        if (sizes[i] < growth->bytes) {
-            growth->bytes = sizes[i];
-            status = engine->upstream->obtain(engine->owner, growth->bytes, ptr_out);
-        }
+    for (uint64_t bytes = growth->promised;
+         bytes != 0 && status == RMM_ERR_OUT_OF_MEMORY;
+         bytes = smaller_growth(engine, growth, bytes)) {
+        growth->bytes = bytes;
+        status = engine->upstream->obtain(engine->owner, bytes, ptr_out);
     }
     unwound.engine = NULL;
     return status;
@@ -227,7 +254,7 @@ static rmm_status_t promise(engine_t *engine, growth_t *growth)
 
     rmm__mutex_lock(&engine->lock);
     room = rmm__engine_room_locked(engine);
-    bytes = preferred_growth_locked(engine, growth->safe);
+    bytes = preferred_growth_locked(engine, growth->safe, growth->replaces);
     bytes = bytes < room ? bytes : room / RMM_BLOCKS_UNIT * RMM_BLOCKS_UNIT;
     bytes = growth->safe <= room ? bytes : growth->least;
     growth->promised = growth->least <= room ? bytes : 0;
@@ -236,7 +263,8 @@ static rmm_status_t promise(engine_t *engine, growth_t *growth)
     return growth->promised != 0 ? RMM_OK : rmm__engine_no_room(engine, room);
 }
 
-static rmm_status_t chunks_grow(engine_t *engine, const rmm_blocks_request_t *request)
+static rmm_status_t
+grow(engine_t *engine, const rmm_blocks_request_t *request, bool replaces_chunks)
 {
     growth_t growth = growth_for(engine, request);
     rmm_status_t status;
@@ -245,6 +273,7 @@ static rmm_status_t chunks_grow(engine_t *engine, const rmm_blocks_request_t *re
     if (growth.least > ENGINE_RUN_BYTES) {
         return too_large(growth.least);
     }
+    growth.replaces = replaces_chunks;
     status = promise(engine, &growth);
     if (status != RMM_OK) {
         return status;
@@ -265,19 +294,23 @@ static rmm_status_t chunks_grow(engine_t *engine, const rmm_blocks_request_t *re
 }
 
 /* The first chunk has exactly the initial size. */
-static rmm_status_t chunks_open(engine_t *engine, const engine_plan_t *plan)
+static rmm_status_t chunks_fill(engine_t *engine, uint64_t bytes)
 {
     rmm_status_t status;
     void *ptr;
 
-    if (plan->initial_bytes == 0) {
-        return RMM_OK;
+    if (bytes > ENGINE_RUN_BYTES) {
+        return too_large(bytes);
     }
-    if (plan->initial_bytes > ENGINE_RUN_BYTES) {
-        return too_large(plan->initial_bytes);
-    }
-    status = engine->upstream->obtain(engine->owner, plan->initial_bytes, &ptr);
-    return status == RMM_OK ? chunk_add(engine, ptr, plan->initial_bytes, 0) : status;
+    status = engine->upstream->obtain(engine->owner, bytes, &ptr);
+    return status == RMM_OK ? chunk_add(engine, ptr, bytes, 0) : status;
+}
+
+static rmm_status_t chunks_open(engine_t *engine, const engine_plan_t *plan)
+{
+    (void)engine;
+    (void)plan;
+    return RMM_OK;
 }
 
 /* --- giving back --------------------------------------------------------------------- */
@@ -356,18 +389,68 @@ static bool add_if_clean(void *context, const rmm_index_entry_t *chunk)
     return true;
 }
 
-/* If all free chunks were given back, would a chunk of so many bytes fit the maximum? */
-static bool is_worth_rearranging(engine_t *engine, uint64_t bytes)
+static uint64_t clean_chunk_bytes_locked(engine_t *engine)
 {
     const engine_chunks_t *chunks = &engine->chunks;
     clean_chunks_t clean = {engine, 0};
-    uint64_t room;
+
+    rmm__index_walk(&chunks->nodes, &chunks->tree, 1, add_if_clean, &clean);
+    return clean.bytes;
+}
+
+/* If all free chunks were given back, would a chunk of so many bytes fit the maximum? */
+static bool is_worth_rearranging(engine_t *engine, uint64_t bytes)
+{
+    uint64_t room, clean_bytes;
 
     rmm__mutex_lock(&engine->lock);
     room = rmm__engine_room_locked(engine);
-    rmm__index_walk(&chunks->nodes, &chunks->tree, 1, add_if_clean, &clean);
+    clean_bytes = clean_chunk_bytes_locked(engine);
     rmm__mutex_unlock(&engine->lock);
-    return clean.bytes != 0 && (room >= bytes || clean.bytes >= bytes - room);
+    return clean_bytes != 0 && (room >= bytes || clean_bytes >= bytes - room);
+}
+
+/* Are chunks free that together, but not alone, would serve a request of so many bytes, and are
+ * they much of what is held? The chunks are looked at only if so much is free in all. */
+static bool are_many_too_small(engine_t *engine, uint64_t bytes)
+{
+    uint64_t many;
+    bool are_many;
+
+    rmm__mutex_lock(&engine->lock);
+    many = engine->figures.reserved_bytes / FREE_MOST + 1;
+    many = many > bytes ? many : bytes;
+    are_many = rmm__engine_free_bytes_locked(engine) >= many &&
+               clean_chunk_bytes_locked(engine) >= many;
+    rmm__mutex_unlock(&engine->lock);
+    return are_many;
+}
+
+/* Give these chunks back, which waits for the device. True: some are gone. */
+static bool give_back_too_small(engine_t *engine, uint64_t bytes)
+{
+    bool was_alone, are_gone;
+
+    if (!are_many_too_small(engine, bytes)) {
+        return false;
+    }
+    rmm__mutex_lock(&engine->lock);
+    was_alone = engine->streams.alone != NULL;
+    rmm__mutex_unlock(&engine->lock);
+    rmm__engine_part(engine);
+    if (was_alone) { /* more seemed clean than is */
+        (void)!rmm__engine_synchronise(engine);
+    }
+    are_gone = are_many_too_small(engine, bytes) && chunks_trim(engine, 0) == RMM_OK;
+    rmm__engine_rejoin(engine);
+    return are_gone;
+}
+
+static rmm_status_t chunks_grow(engine_t *engine, const rmm_blocks_request_t *request)
+{
+    return grow(
+        engine, request,
+        give_back_too_small(engine, growth_for(engine, request).least));
 }
 
 /* Give back free chunks, each too small, to make room for one that is large enough. */
@@ -385,7 +468,7 @@ static bool chunks_gather(
     }
     rmm__engine_part(engine);
     any = is_worth_rearranging(engine, bytes) && chunks_trim(engine, 0) == RMM_OK &&
-          chunks_grow(engine, request) == RMM_OK;
+          grow(engine, request, false) == RMM_OK;
     (void)status;
     rmm__engine_rejoin(engine);
     return any;
@@ -411,6 +494,7 @@ static void chunks_fini(engine_t *engine, engine_end_t end)
 
 const engine_source_ops_t rmm__engine_chunks = {
     .open = chunks_open,
+    .fill = chunks_fill,
     .grow = chunks_grow,
     .can_grow_locked = chunks_can_grow_locked,
     .gather = chunks_gather,

@@ -157,7 +157,7 @@ struct engine {
     rmm_heap_t clean;   /* free for any stream */
     uint32_t climbing;  /* threads on the ladder: more than one if a turn timed out */
     uint64_t climbs;    /* climbs begun so far */
-    bool keeps_barrier; /* a block for rmm__driver_barrier(); written by growth, trim */
+    bool keeps_barrier; /* a block for rmm__driver_barrier(), before it has memory */
     uint64_t changes;   /* rises with each change that may let a request succeed */
     engine_futile_t futile;
     engine_figures_t figures;

@@ -1,45 +1,76 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Creation and destruction of the engine, trim, and queries of its owner. See engine.h.
+ * Creation and destruction of the engine, growth, trim, and queries of its owner. See engine.h.
  */
 #include "pool/source.h"
 
 #include "core/host_memory.h"
 #include "pool/figures.h"
 
-/* --- trim and figures ---------------------------------------------------------------- */
+/* --- growth, and the block for barriers ---------------------------------------------- */
 
-/* True: the calling thread makes the change. */
-static bool barrier_changes(engine_t *engine, bool has_ended, bool *keep_out)
+static void keep_barrier(engine_t *engine)
 {
-    bool changes;
+    bool keeps;
 
     rmm__mutex_lock(&engine->lock);
-    *keep_out = !has_ended && engine->figures.reserved_bytes != 0;
-    changes = *keep_out != engine->keeps_barrier;
-    engine->keeps_barrier = *keep_out;
+    keeps = engine->keeps_barrier;
+    engine->keeps_barrier = true;
     rmm__mutex_unlock(&engine->lock);
-    return changes;
+    if (keeps) {
+        rmm__driver_barrier_refill(engine->driver, engine->device);
+    } else {
+        rmm__driver_barrier_keep(engine->driver, engine->device);
+    }
 }
 
-static void change_barrier(engine_t *engine, bool has_ended)
+/* An engine without memory needs no barrier, unless another thread lets it grow. */
+static void drop_barrier_if_empty(engine_t *engine)
 {
-    bool keep;
+    bool drops;
 
-    if (!barrier_changes(engine, has_ended, &keep)) {
-        return;
-    }
-    if (keep) {
-        rmm__driver_barrier_keep(engine->driver, engine->device);
-    } else {
+    rmm__mutex_lock(&engine->lock);
+    drops = engine->keeps_barrier && engine->figures.reserved_bytes == 0 &&
+            engine->promised_bytes == 0;
+    engine->keeps_barrier = engine->keeps_barrier && !drops;
+    rmm__mutex_unlock(&engine->lock);
+    if (drops) {
         rmm__driver_barrier_drop(engine->driver, engine->device);
     }
 }
 
-void rmm__engine_update_barrier(engine_t *engine)
+static bool yield_barrier(engine_t *engine, rmm_status_t status, uint64_t bytes)
 {
-    change_barrier(engine, false);
+    return status == RMM_ERR_OUT_OF_MEMORY && rmm__engine_reserved(engine) == 0 &&
+           rmm__driver_barrier_yield(engine->driver, engine->device, bytes);
 }
+
+rmm_status_t rmm__engine_grow(engine_t *engine, const rmm_blocks_request_t *request)
+{
+    rmm_status_t status;
+
+    keep_barrier(engine);
+    status = engine->source->grow(engine, request);
+    if (yield_barrier(engine, status, rmm__engine_need(request))) {
+        status = engine->source->grow(engine, request);
+    }
+    drop_barrier_if_empty(engine);
+    return status;
+}
+
+static rmm_status_t fill(engine_t *engine, uint64_t bytes)
+{
+    rmm_status_t status;
+
+    keep_barrier(engine);
+    status = engine->source->fill(engine, bytes);
+    if (yield_barrier(engine, status, bytes)) {
+        status = engine->source->fill(engine, bytes);
+    }
+    return status;
+}
+
+/* --- trim and figures ---------------------------------------------------------------- */
 
 rmm_status_t rmm__engine_trim(engine_t *engine, uint64_t keep_bytes)
 {
@@ -52,7 +83,7 @@ rmm_status_t rmm__engine_trim(engine_t *engine, uint64_t keep_bytes)
         status = engine->source->trim(engine, keep_bytes);
     }
     rmm__engine_rejoin(engine);
-    rmm__engine_update_barrier(engine);
+    drop_barrier_if_empty(engine);
     return status;
 }
 
@@ -173,7 +204,9 @@ bool rmm__engine_close(
     if (engine->source != NULL) {
         engine->source->fini(engine, end);
     }
-    change_barrier(engine, true);
+    if (engine->keeps_barrier) {
+        rmm__driver_barrier_drop(engine->driver, engine->device);
+    }
     rmm__engine_captures_fini(engine);
     rmm__engine_streams_fini(engine);
     rmm__blocks_destroy(engine->blocks);
@@ -249,5 +282,7 @@ rmm_status_t rmm__engine_open(engine_t *engine, const engine_plan_t *plan)
         engine->source = plan->is_range ? &rmm__engine_range : &rmm__engine_chunks;
         status = engine->source->open(engine, plan);
     }
-    return status;
+    return status == RMM_OK && plan->initial_bytes != 0
+               ? fill(engine, plan->initial_bytes)
+               : status;
 }

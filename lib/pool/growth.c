@@ -293,9 +293,6 @@ static rmm_status_t grow_as_planned(engine_t *engine, growth_t *growth)
     rmm__mutex_lock(&engine->lock);
     engine->promised_bytes -= growth->preferred;
     rmm__mutex_unlock(&engine->lock);
-    if (status == RMM_OK) {
-        rmm__engine_update_barrier(engine);
-    }
     return status;
 }
 

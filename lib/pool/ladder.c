@@ -87,8 +87,7 @@ static bool cover(climb_t *climb)
 
 static bool grow(climb_t *climb)
 {
-    rmm_status_t status =
-        climb->engine->source->grow(climb->engine, &climb->alloc->block);
+    rmm_status_t status = rmm__engine_grow(climb->engine, &climb->alloc->block);
 
     return note(climb, status == RMM_OK, status);
 }

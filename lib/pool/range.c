@@ -84,7 +84,7 @@ static rmm_status_t enter_range(engine_t *engine)
     return entered ? RMM_OK : RMM_ERR_OUT_OF_HOST_MEMORY;
 }
 
-static rmm_status_t grow_at_first(engine_t *engine, uint64_t bytes)
+static rmm_status_t range_fill(engine_t *engine, uint64_t bytes)
 {
     const rmm_blocks_request_t request = {rmm__engine_to_units(bytes), 1};
 
@@ -113,10 +113,7 @@ static rmm_status_t range_open(engine_t *engine, const engine_plan_t *plan)
     if (error != RMM_DRIVER_OK) {
         return rmm__driver_error(engine->driver, error, "reserving addresses");
     }
-    status = enter_range(engine);
-    return status == RMM_OK && plan->initial_bytes != 0
-               ? grow_at_first(engine, plan->initial_bytes)
-               : status;
+    return enter_range(engine);
 }
 
 static void close_pieces(engine_t *engine)
@@ -149,6 +146,7 @@ static void range_fini(engine_t *engine, engine_end_t end)
 
 const engine_source_ops_t rmm__engine_range = {
     .open = range_open,
+    .fill = range_fill,
     .grow = rmm__range_grow,
     .can_grow_locked = rmm__range_can_grow_locked,
     .gather = rmm__range_gather,

@@ -26,8 +26,10 @@ typedef enum engine_gather {
 } engine_gather_t;
 
 struct engine_source_ops {
-    /* For a new engine: take its initial bytes. After a failure fini() is called as well. */
+    /* For a new engine. After a failure of this or of fill() fini() is called as well. */
     rmm_status_t (*open)(engine_t *engine, const engine_plan_t *plan);
+    /* Take its initial bytes. */
+    rmm_status_t (*fill)(engine_t *engine, uint64_t bytes);
     /* Take enough for a block of this size and alignment, and some more if available. RMM_OK, or
      * the last error has the reason. */
     rmm_status_t (*grow)(engine_t *engine, const rmm_blocks_request_t *request);
@@ -48,8 +50,13 @@ struct engine_source_ops {
 extern const engine_source_ops_t rmm__engine_chunks; /* chunks.c */
 extern const engine_source_ops_t rmm__engine_range;  /* range.c */
 
-/* After a growth or a trim. While the engine holds memory, a small block is kept for
- * rmm__driver_barrier(), which must not fail because the engine took all memory of the device. */
-void rmm__engine_update_barrier(engine_t *engine);
+/*
+ * grow() of the source. Before it, and while the engine holds memory, a small block is kept
+ * for rmm__driver_barrier(), which must not fail because the engine took all memory of the
+ * device. Taken later, it might not exist, or split the memory that is left. An engine without
+ * memory gives it up where a request needs the very last of the device.
+ */
+rmm_status_t
+rmm__engine_grow(engine_t *engine, const rmm_blocks_request_t *request);
 
 #endif /* RMM_POOL_SOURCE_H */

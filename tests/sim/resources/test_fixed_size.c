@@ -137,13 +137,37 @@ TEST_CASE(takes_the_largest_block_and_the_largest_chunk)
     rmm_resource_release(cuda);
 }
 
-TEST_CASE(takes_a_chunk_or_nothing)
+static uint64_t device_free(void)
 {
-    rmm_resource_t *mr = make_fixed(KIB * MIB, 256); /* more than the device has */
+    uint64_t free_bytes, total_bytes;
+
+    assert_cuda(sim_driver()->memory_info(&free_bytes, &total_bytes));
+    return free_bytes;
+}
+
+TEST_CASE(takes_a_smaller_chunk_if_the_device_has_no_more)
+{
+    uint64_t blocks = device_free() / (KIB * MIB);
+    rmm_resource_t *mr = make_fixed(KIB * MIB, 2 * blocks);
+
+    give(mr, take(mr, 1, NULL), 1, NULL);
+    /* all blocks do not fit, because of the barrier's block */
+    assert_int_equal(stats_of(mr).reserved_bytes, blocks / 2 * KIB * MIB);
+    end(mr);
+}
+
+TEST_CASE(takes_a_block_or_nothing)
+{
+    rmm_resource_t *cuda = make_cuda();
+    uint64_t bytes = device_free() - 2 * MIB;
+    void *most = take(cuda, bytes, NULL);
+    rmm_resource_t *mr = make_fixed(4 * MIB, 0);
     void *ptr = NULL;
 
     assert_int_equal(rmm_resource_alloc(mr, 1, 0, NULL, &ptr), RMM_ERR_OUT_OF_MEMORY);
-    assert_int_equal(rmm_sim_allocated_bytes(0), 0);
+    assert_int_equal(rmm_sim_allocated_bytes(0), bytes);
+    give(cuda, most, bytes, NULL);
+    rmm_resource_release(cuda);
     end(mr);
 }
 
