@@ -43,6 +43,17 @@ extern "C" {
 RMM_API RMM_NODISCARD rmm_status_t
 rmm_async_managed_resource_create(rmm_resource_t **out);
 
+/**
+ * The same, with flags. Resources with different flags are not equal.
+ *
+ * @param flags  RMM_ASYNC_WAIT_BEFORE_REFUSAL (rmm/async_resource.h), or 0
+ * @param out    receives the resource, one reference; untouched on failure
+ * @return as rmm_async_managed_resource_create(), or
+ *         RMM_ERR_INVALID_ARGUMENT  an unknown flag
+ */
+RMM_API RMM_NODISCARD rmm_status_t
+rmm_async_managed_resource_create_with_flags(uint32_t flags, rmm_resource_t **out);
+
 #ifdef __cplusplus
 }
 #endif

@@ -4,8 +4,9 @@
  *
  * Device memory from CUDA's stream-ordered allocator (cudaMallocAsync). The resource has
  * a CUDA memory pool of its own on the current device. Allocating and freeing never
- * wait. Memory that one stream freed serves another stream as soon as the driver finds
- * that the order of their work allows it.
+ * wait (but see RMM_ASYNC_WAIT_BEFORE_REFUSAL). Memory that one stream freed serves another
+ * stream as soon as the driver finds that the order of their work allows it. So a request may be
+ * refused although enough was freed, and be served after a synchronise.
  *
  * Alignment: 256 at most; more is RMM_ERR_BAD_ALLOC.
  *
@@ -45,7 +46,12 @@ extern "C" {
 /** rmm_async_options_t::flags: a release threshold of 0, CUDA's own default: every
  * synchronise returns all unused memory to the device. Slow. */
 #define RMM_ASYNC_RELEASE_UNUSED 0x1u
-/** rmm_async_options_t::flags: only the pool's own device may use its memory. By default every
+/** Likewise: before the resource refuses a request, it waits once for the device and for the
+ * request's stream, returns the pool's unused memory to the device, and tries again. It ruins no
+ * capture. Memory that was freed on other streams may still need the program to synchronise
+ * these, as with a trim. */
+#define RMM_ASYNC_WAIT_BEFORE_REFUSAL 0x2u
+/** Likewise: only the pool's own device may use its memory. By default every
  * device of the process that can access the memory of the pool's device may, which
  * cudaDeviceEnablePeerAccess() does not give to memory of a CUDA pool (docs/several-gpus.md). */
 #define RMM_ASYNC_NO_PEER_ACCESS 0x4u
@@ -58,8 +64,8 @@ typedef struct rmm_async_options {
                                            0: the pool keeps all of it
                                            (but see RMM_ASYNC_RELEASE_UNUSED) */
     uint32_t handle_types;            /**< RMM_ASYNC_HANDLE_*; 0: not shareable */
-    uint32_t flags;                   /**< RMM_ASYNC_RELEASE_UNUSED, _NO_PEER_ACCESS */
-    const char *name;                 /**< shown in /rmm; copied; default "async" */
+    uint32_t flags;   /**< RMM_ASYNC_RELEASE_UNUSED, ..., combined with | */
+    const char *name; /**< shown in /rmm; copied; default "async" */
 } rmm_async_options_t;
 
 #define RMM_ASYNC_OPTIONS_INIT                                                         \

@@ -40,6 +40,18 @@ extern "C" {
 RMM_API RMM_NODISCARD rmm_status_t
 rmm_async_view_resource_create(void *cuda_mem_pool, rmm_resource_t **out);
 
+/**
+ * The same, with flags. Views of one pool with different flags are not equal.
+ *
+ * @param cuda_mem_pool  a cudaMemPool_t of the current device
+ * @param flags          RMM_ASYNC_WAIT_BEFORE_REFUSAL (rmm/async_resource.h), or 0
+ * @param out            receives the resource, one reference; untouched on failure
+ * @return as rmm_async_view_resource_create(), or
+ *         RMM_ERR_INVALID_ARGUMENT  an unknown flag
+ */
+RMM_API RMM_NODISCARD rmm_status_t rmm_async_view_resource_create_with_flags(
+    void *cuda_mem_pool, uint32_t flags, rmm_resource_t **out);
+
 #ifdef __cplusplus
 }
 #endif

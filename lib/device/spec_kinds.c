@@ -49,6 +49,21 @@ CREATOR(async)
     return rmm_async_resource_create(&options, out);
 }
 
+CREATOR(async_wait)
+{
+    rmm_async_options_t options = RMM_ASYNC_OPTIONS_INIT;
+
+    options.initial_pool_bytes = sizes[0];
+    options.flags = RMM_ASYNC_WAIT_BEFORE_REFUSAL;
+    return rmm_async_resource_create(&options, out);
+}
+
+CREATOR(async_managed_wait)
+{
+    return rmm_async_managed_resource_create_with_flags(
+        RMM_ASYNC_WAIT_BEFORE_REFUSAL, out);
+}
+
 CREATOR(sam_headroom)
 {
     rmm_sam_headroom_options_t options = RMM_SAM_HEADROOM_OPTIONS_INIT;

@@ -3,13 +3,14 @@
  * The device's default managed memory pool; all else is in mempool.h.
  */
 #include <rmm/async_managed_resource.h>
+#include <rmm/async_resource.h>
 
 #include "core/assert.h"
 #include "resources/mempool.h"
 
 static const rmm_resource_ops_t async_managed_ops = RMM_MEMPOOL_OPS("async_managed");
 
-static rmm_tracked_t *instances; /* one for each device; NULL: none lives */
+static rmm_tracked_t *instances; /* one for each device and flags; NULL: none lives */
 
 /* RMM_OK, or RMM_ERR_UNSUPPORTED with the attribute that says so. */
 static rmm_status_t check_device(const rmm_driver_t *driver, int device)
@@ -68,16 +69,19 @@ static rmm_status_t open_pool(rmm_mempool_plan_t *plan)
     return status;
 }
 
-rmm_status_t rmm_async_managed_resource_create(rmm_resource_t **out)
+rmm_status_t
+rmm_async_managed_resource_create_with_flags(uint32_t flags, rmm_resource_t **out)
 {
     rmm_mempool_plan_t plan = {
         .ops = &async_managed_ops,
         .properties = RMM_DEVICE_ACCESSIBLE | RMM_HOST_ACCESSIBLE,
         .end = RMM_MEMPOOL_TRIM,
+        .waits = flags != 0,
         .instances = &instances};
     rmm_status_t status;
 
     RMM_CHECK_ARG(out != NULL, "out is NULL");
+    RMM_CHECK_ARG((flags & ~RMM_ASYNC_WAIT_BEFORE_REFUSAL) == 0, "unknown flag");
     status = rmm__driver_here(&plan.driver, &plan.device);
     if (status == RMM_OK) {
         status = check_device(plan.driver, plan.device);
@@ -85,6 +89,11 @@ rmm_status_t rmm_async_managed_resource_create(rmm_resource_t **out)
     if (status == RMM_OK) {
         status = open_pool(&plan);
     }
-    plan.instance_key = (uint64_t)plan.device;
+    plan.instance_key = (uint64_t)plan.device | (uint64_t)flags << 32;
     return status == RMM_OK ? rmm__mempool_resource_create(&plan, out) : status;
+}
+
+rmm_status_t rmm_async_managed_resource_create(rmm_resource_t **out)
+{
+    return rmm_async_managed_resource_create_with_flags(0, out);
 }

@@ -18,14 +18,15 @@
     (RMM_ASYNC_HANDLE_POSIX_FD | RMM_ASYNC_HANDLE_WIN32 | RMM_ASYNC_HANDLE_WIN32_KMT | \
      RMM_ASYNC_HANDLE_FABRIC)
 
+#define FLAGS                                                                          \
+    (RMM_ASYNC_RELEASE_UNUSED | RMM_ASYNC_WAIT_BEFORE_REFUSAL | RMM_ASYNC_NO_PEER_ACCESS)
+
 static const rmm_resource_ops_t async_ops = RMM_MEMPOOL_OPS("async");
 
 static rmm_status_t check_options(const rmm_async_options_t *options)
 {
     RMM_CHECK_ARG((options->handle_types & ~HANDLE_TYPES) == 0, "unknown handle type");
-    RMM_CHECK_ARG(
-        (options->flags & ~(RMM_ASYNC_RELEASE_UNUSED | RMM_ASYNC_NO_PEER_ACCESS)) == 0,
-        "unknown flag");
+    RMM_CHECK_ARG((options->flags & ~FLAGS) == 0, "unknown flag");
     RMM_CHECK_ARG(
         (options->flags & RMM_ASYNC_RELEASE_UNUSED) == 0 ||
             options->release_threshold_bytes == 0,
@@ -62,18 +63,35 @@ check_device(const rmm_driver_t *driver, int device, uint32_t handle_types)
 
 /* --- the pool, in a scope ----------------------------------------------------------- */
 
-/* Once taken and given back, the memory stays in the pool. */
-static int prime(const rmm_driver_t *driver, rmm_driver_mempool_t pool, size_t bytes)
+static int take_and_free(
+    const rmm_driver_t *driver, rmm_driver_mempool_t pool, size_t bytes,
+    rmm_stream_t stream)
 {
     void *ptr;
-    int error = driver->mempool_alloc(pool, &ptr, bytes, RMM_STREAM_LEGACY);
+    int error = driver->mempool_alloc(pool, &ptr, bytes, stream);
 
-    return error == RMM_DRIVER_OK ? driver->mempool_free(ptr, RMM_STREAM_LEGACY)
-                                  : error;
+    if (error == RMM_DRIVER_OK) {
+        error = driver->mempool_free(ptr, stream);
+    }
+    return error == RMM_DRIVER_OK ? driver->stream_synchronize(stream) : error;
+}
+
+/* Once taken and given back, the memory stays in the pool. The stream has no other work: the wait
+ * for it is short, and makes the memory free for every stream. */
+static int prime(const rmm_driver_t *driver, rmm_driver_mempool_t pool, size_t bytes)
+{
+    rmm_stream_t stream;
+    int error = driver->stream_create(RMM_STREAM_NON_BLOCKING, &stream);
+
+    if (error == RMM_DRIVER_OK) {
+        error = take_and_free(driver, pool, bytes, stream);
+        (void)driver->stream_destroy(stream);
+    }
+    return error;
 }
 
 static rmm_status_t fill(
-    const rmm_driver_t *driver, const rmm_async_options_t *options,
+    const rmm_driver_t *driver, int device, const rmm_async_options_t *options,
     rmm_driver_mempool_t pool)
 {
     uint64_t threshold = options->release_threshold_bytes;
@@ -91,6 +109,10 @@ static rmm_status_t fill(
             RMM_ERR_OUT_OF_MEMORY, "initial_pool_bytes do not fit in an address space");
     }
     if (options->initial_pool_bytes != 0) {
+        error = prime(driver, pool, (size_t)options->initial_pool_bytes);
+    }
+    if (error == RMM_DRIVER_MEMORY_ALLOCATION &&
+        rmm__driver_barrier_yield(driver, device, options->initial_pool_bytes)) {
         error = prime(driver, pool, (size_t)options->initial_pool_bytes);
     }
     return rmm__driver_status(driver, error, "allocating initial_pool_bytes");
@@ -118,7 +140,7 @@ static rmm_status_t make_pool(
     if ((options->flags & RMM_ASYNC_NO_PEER_ACCESS) == 0) {
         rmm__mempool_share(driver, device, pool);
     }
-    status = fill(driver, options, pool);
+    status = fill(driver, device, options, pool);
     if (status != RMM_OK) {
         driver->mempool_destroy(pool);
         return status;
@@ -139,12 +161,17 @@ static rmm_status_t create(
         .properties = RMM_DEVICE_ACCESSIBLE,
         .driver = driver,
         .device = device,
-        .end = RMM_MEMPOOL_DESTROY};
+        .end = RMM_MEMPOOL_DESTROY,
+        .keeps_barrier = options->initial_pool_bytes != 0,
+        .waits = (options->flags & RMM_ASYNC_WAIT_BEFORE_REFUSAL) != 0};
     rmm_driver_scope_t scope;
     rmm_status_t status = rmm__driver_scope_enter(&scope, driver, device);
 
     if (status != RMM_OK) {
         return status;
+    }
+    if (plan.keeps_barrier) { /* before the initial memory; the resource keeps it, too */
+        rmm__driver_barrier_keep(driver, device);
     }
     status = make_pool(driver, device, options, &plan.handle);
     if (status == RMM_OK) {
@@ -152,6 +179,9 @@ static rmm_status_t create(
         if (status != RMM_OK) {
             driver->mempool_destroy(plan.handle);
         }
+    }
+    if (plan.keeps_barrier) {
+        rmm__driver_barrier_drop(driver, device);
     }
     rmm__driver_scope_leave(&scope);
     return status;

@@ -95,6 +95,9 @@ rmm_status_t rmm__mempool_open(const rmm_mempool_plan_t *plan, rmm_mempool_t **p
     if (pool != fresh) {
         rmm__free(fresh);
     }
+    if (plan->keeps_barrier) {
+        rmm__mempool_keep_barrier(pool);
+    }
     *pool_out = pool;
     return RMM_OK;
 }
@@ -133,6 +136,16 @@ void rmm__mempool_share(
     error = share_singly(driver, peers, pool, &shut_out);
     if (shut_out != 0) {
         rmm__driver_warn_shut_out("a memory pool", driver, device, shut_out, error);
+    }
+}
+
+/* --- the block for barriers -------------------------------------------------------- */
+
+void rmm__mempool_keep_barrier(rmm_mempool_t *pool)
+{
+    if (!atomic_load_explicit(&pool->keeps_barrier, memory_order_relaxed) &&
+        !atomic_exchange_explicit(&pool->keeps_barrier, true, memory_order_relaxed)) {
+        rmm__driver_barrier_keep(pool->driver, pool->device);
     }
 }
 
@@ -253,6 +266,29 @@ int rmm__mempool_see_frees(rmm_mempool_t *pool)
     return error;
 }
 
+bool rmm__mempool_wait(rmm_mempool_t *pool, rmm_stream_t stream)
+{
+    const rmm_driver_t *driver = pool->driver;
+    rmm_driver_scope_t scope;
+    int error;
+
+    if (rmm__driver_scope_enter(&scope, driver, pool->device) != RMM_OK) {
+        return false;
+    }
+    error = rmm__mempool_see_frees(pool);
+    if (error == RMM_DRIVER_OK && rmm_stream_is_default(stream)) {
+        (void)rmm__driver_wait_default_stream(pool->device);
+    } else if (error == RMM_DRIVER_OK) {
+        /* by the barrier its work is over; this shows CUDA the frees */
+        error = rmm__driver_wait_before_free(driver, stream);
+    }
+    if (error == RMM_DRIVER_OK) {
+        error = driver->mempool_trim(pool->handle, 0);
+    }
+    rmm__driver_scope_leave(&scope);
+    return error == RMM_DRIVER_OK;
+}
+
 /* A pool of the program's gets back what was kept, and is otherwise left as it is. */
 static void leave_pool(rmm_mempool_t *pool)
 {
@@ -307,6 +343,9 @@ void rmm__mempool_close(rmm_mempool_t *pool, bool keep_native)
         leave_pool(pool);
     }
     forget_kept(pool);
+    if (atomic_load_explicit(&pool->keeps_barrier, memory_order_relaxed)) {
+        rmm__driver_barrier_drop(pool->driver, pool->device);
+    }
     rmm__free(pool);
 }
 

@@ -61,6 +61,7 @@ typedef struct rmm_mempool {
     rmm_mempool_end_t end;            /* protected by pools_lock */
     uint32_t references;              /* protected by pools_lock */
     _Atomic(uint64_t) reserved_bytes; /* as counted at the location */
+    atomic_bool keeps_barrier;        /* a block for rmm__driver_barrier() */
     /* Lists, which are taken as a whole: what is freed as soon as possible, and at the end. */
     _Atomic(rmm_mempool_kept_t *) kept, kept_to_end;
 } rmm_mempool_t;
@@ -68,6 +69,7 @@ typedef struct rmm_mempool {
 typedef struct rmm_mempool_resource {
     rmm_tracked_t tracked; /* first member */
     rmm_mempool_t *pool;   /* one reference */
+    bool waits;            /* before it refuses a request */
 } rmm_mempool_resource_t;
 
 /* The plan for a new resource. */
@@ -79,6 +81,8 @@ typedef struct rmm_mempool_plan {
     int device;
     rmm_driver_mempool_t handle;
     rmm_mempool_end_t end;     /* on failure nothing becomes of it */
+    bool waits;                /* RMM_ASYNC_WAIT_BEFORE_REFUSAL */
+    bool keeps_barrier;        /* the pool has memory already */
     rmm_tracked_t **instances; /* shared by all creators; NULL: not shared */
     uint64_t instance_key;
 } rmm_mempool_plan_t;
@@ -121,8 +125,15 @@ rmm__mempool_open(const rmm_mempool_plan_t *plan, rmm_mempool_t **pool_out);
  * keep_native, after a failure: the driver's pool stays as it is. */
 void rmm__mempool_close(rmm_mempool_t *pool, bool keep_native);
 
+/* Before the pool takes memory: keep a block for rmm__driver_barrier(), which must not fail because
+ * the pool has all memory of the device. Once; until the pool's end. */
+void rmm__mempool_keep_barrier(rmm_mempool_t *pool);
 /* Wait for the device, for a trim to return all freed memory. In a scope. A driver's error. */
 int rmm__mempool_see_frees(rmm_mempool_t *pool);
+
+/* Wait for the device and `stream`, unless it captures, and return what is unused to the device.
+ * True: an allocation may succeed now. */
+bool rmm__mempool_wait(rmm_mempool_t *pool, rmm_stream_t stream);
 
 /* Keep a block that was freed on the legacy default stream, or, until the pool's end, one that was
  * freed in a capture. False: no host memory. */

@@ -26,17 +26,36 @@ static const rmm_mempool_resource_t *from_const_base(const rmm_resource_t *mr)
 
 /* --- one block ---------------------------------------------------------------------- */
 
-RMM_COLD static rmm_status_t
-alloc_error(const rmm_mempool_t *pool, int error, size_t bytes)
+/* Where the pool holds more than is live, a synchronise may let the request succeed. */
+static const char *advice(const rmm_mempool_resource_t *self, int error)
 {
+    const rmm_accounting_t *accounting = &self->tracked.base.accounting;
+
+    if (error != RMM_DRIVER_MEMORY_ALLOCATION ||
+        rmm__mempool_ask(self->pool, accounting) != RMM_DRIVER_OK ||
+        atomic_load_explicit(&self->pool->reserved_bytes, memory_order_relaxed) <=
+            RMM_ACCOUNTING_GET(accounting, current_bytes)) {
+        return "";
+    }
+    return self->waits ? "; the pool has unused memory: synchronise the streams that "
+                         "freed it, and try again"
+                       : "; the pool has unused memory: synchronise, and try again, or "
+                         "create the resource with RMM_ASYNC_WAIT_BEFORE_REFUSAL "
+                         "(async_wait in RMM_RESOURCE)";
+}
+
+RMM_COLD static rmm_status_t
+alloc_error(const rmm_mempool_resource_t *self, int error, size_t bytes)
+{
+    const rmm_mempool_t *pool = self->pool;
     rmm_status_t status = error == RMM_DRIVER_MEMORY_ALLOCATION ? RMM_ERR_OUT_OF_MEMORY
                                                                 : RMM_ERR_BAD_ALLOC;
 
     return rmm__error_cuda(
         status, error,
-        "cudaMallocFromPoolAsync of %zu bytes on device %d failed: %s (%d): %s", bytes,
-        pool->device, pool->driver->error_name(error), error,
-        pool->driver->error_text(error));
+        "cudaMallocFromPoolAsync of %zu bytes on device %d failed: %s (%d): %s%s",
+        bytes, pool->device, pool->driver->error_name(error), error,
+        pool->driver->error_text(error), advice(self, error));
 }
 
 RMM_COLD static rmm_status_t too_aligned(const rmm_tracked_t *tracked, size_t align)
@@ -47,32 +66,53 @@ RMM_COLD static rmm_status_t too_aligned(const rmm_tracked_t *tracked, size_t al
         rmm_resource_type(&tracked->base), RMM_ALIGN_DEFAULT, align);
 }
 
+/* *bytes: with a guard if there is room. RMM_OK with the driver's error, or RMM_ERR_CUDA. */
+static rmm_status_t take(
+    rmm_mempool_t *pool, const rmm_request_t *request, size_t *bytes, void **ptr_out,
+    int *error_out)
+{
+    const rmm_driver_t *driver = pool->driver;
+    rmm_stream_t stream = request->stream;
+    rmm_driver_scope_t scope;
+
+    if (!rmm__driver_relax_enter(&scope, driver, pool->device, stream)) {
+        return RMM_ERR_CUDA; /* the last error says why */
+    }
+    if (rmm_stream_is_default(stream)) {
+        rmm__mempool_free_kept(pool, RMM_STREAM_LEGACY);
+    }
+    *error_out = driver->mempool_alloc(pool->handle, ptr_out, *bytes, stream);
+    if (*error_out == RMM_DRIVER_MEMORY_ALLOCATION && *bytes != request->bytes) {
+        *bytes = request->bytes; /* no room for the guard: try the block without one */
+        *error_out = driver->mempool_alloc(pool->handle, ptr_out, *bytes, stream);
+    }
+    rmm__driver_relax_leave(&scope);
+    return RMM_OK;
+}
+
 static rmm_status_t
 obtain(rmm_tracked_t *tracked, const rmm_request_t *request, void **ptr_out)
 {
-    rmm_mempool_t *pool = from_tracked(tracked)->pool;
+    rmm_mempool_resource_t *self = from_tracked(tracked);
+    rmm_mempool_t *pool = self->pool;
     size_t bytes = rmm__diag_guarded_bytes(request->bytes, request->facts_out != NULL);
-    rmm_driver_scope_t scope;
+    rmm_status_t status;
     int error;
 
     if (request->align > RMM_ALIGN_DEFAULT) {
         return too_aligned(tracked, request->align);
     }
-    if (!rmm__driver_relax_enter(&scope, pool->driver, pool->device, request->stream)) {
-        return RMM_ERR_CUDA; /* the last error says why */
+    rmm__mempool_keep_barrier(pool);
+    status = take(pool, request, &bytes, ptr_out, &error);
+    if (status == RMM_OK && error == RMM_DRIVER_MEMORY_ALLOCATION && self->waits &&
+        rmm__mempool_wait(pool, request->stream)) {
+        status = take(pool, request, &bytes, ptr_out, &error);
     }
-    if (rmm_stream_is_default(request->stream)) {
-        rmm__mempool_free_kept(pool, RMM_STREAM_LEGACY);
+    if (status != RMM_OK) {
+        return status;
     }
-    error = pool->driver->mempool_alloc(pool->handle, ptr_out, bytes, request->stream);
-    if (error == RMM_DRIVER_MEMORY_ALLOCATION && bytes != request->bytes) {
-        bytes = request->bytes; /* no room for the guard: try the block without one */
-        error =
-            pool->driver->mempool_alloc(pool->handle, ptr_out, bytes, request->stream);
-    }
-    rmm__driver_relax_leave(&scope);
     if (error != RMM_DRIVER_OK) {
-        return alloc_error(pool, error, request->bytes);
+        return alloc_error(self, error, request->bytes);
     }
     rmm__request_tell_returned(request, (uintptr_t)*ptr_out + bytes);
     return RMM_OK;
@@ -286,7 +326,8 @@ static rmm_status_t look(rmm_mempool_t *pool, rmm_tracked_t *self)
 static rmm_status_t make(const rmm_mempool_plan_t *plan, rmm_tracked_t **out)
 {
     rmm_mempool_resource_t model = {
-        .tracked = {.source = &source, .instance_key = plan->instance_key}};
+        .tracked = {.source = &source, .instance_key = plan->instance_key},
+        .waits = plan->waits};
     rmm_status_t status = rmm__mempool_open(plan, &model.pool);
 
     if (status != RMM_OK) {

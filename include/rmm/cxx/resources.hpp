@@ -167,9 +167,11 @@ class async_view_resource : public device_resource
   public:
     static constexpr const char *type_name = "async_view";
 
-    /** @param cuda_mem_pool a cudaMemPool_t of the current device, borrowed */
-    explicit async_view_resource(void *cuda_mem_pool)
-        : device_resource(detail::create(rmm_async_view_resource_create, cuda_mem_pool))
+    /** @param cuda_mem_pool a cudaMemPool_t of the current device, borrowed
+     *  @param flags RMM_ASYNC_WAIT_BEFORE_REFUSAL, or 0 */
+    explicit async_view_resource(void *cuda_mem_pool, std::uint32_t flags = 0)
+        : device_resource(detail::create(
+              rmm_async_view_resource_create_with_flags, cuda_mem_pool, flags))
     {
     }
     async_view_resource(detail::as_is, resource mr) : device_resource(std::move(mr))
@@ -191,8 +193,10 @@ class async_managed_resource : public host_device_resource
   public:
     static constexpr const char *type_name = "async_managed";
 
-    async_managed_resource()
-        : host_device_resource(detail::create(rmm_async_managed_resource_create))
+    /** @param flags RMM_ASYNC_WAIT_BEFORE_REFUSAL, or 0 */
+    explicit async_managed_resource(std::uint32_t flags = 0)
+        : host_device_resource(
+              detail::create(rmm_async_managed_resource_create_with_flags, flags))
     {
     }
     async_managed_resource(detail::as_is, resource mr)
