@@ -9,10 +9,10 @@
  * pool grows only by what is needed: the rest may suffice for the next request. Blocks of one size
  * come in chunks of a fixed number, or of the largest half, quarter, ... of it that upstream has.
  *
- * Before a growth, free chunks that could serve the request together, but not one of them alone, are
- * given back, if they are more than half of what is held. Otherwise a buffer that grows by 1 % at a
- * time leaves one chunk too small behind the other (3.6 times its peak). The new chunk is then larger
- * than needed by a quarter, because the next request may be larger, too.
+ * Before a growth, free chunks that could serve the request together, but not one of them alone,
+ * are given back, if they are more than half of what is held. Otherwise a buffer that grows by 1 %
+ * at a time leaves one chunk too small behind the other (3.6 times its peak). The new chunk is then
+ * larger than needed by a quarter, because the next request may be larger, too.
  */
 #include "pool/source.h"
 

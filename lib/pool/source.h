@@ -56,7 +56,6 @@ extern const engine_source_ops_t rmm__engine_range;  /* range.c */
  * device. Taken later, it might not exist, or split the memory that is left. An engine without
  * memory gives it up where a request needs the very last of the device.
  */
-rmm_status_t
-rmm__engine_grow(engine_t *engine, const rmm_blocks_request_t *request);
+rmm_status_t rmm__engine_grow(engine_t *engine, const rmm_blocks_request_t *request);
 
 #endif /* RMM_POOL_SOURCE_H */
