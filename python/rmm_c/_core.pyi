@@ -105,6 +105,7 @@ def create_async(
     release_unused: bool = ...,
     name: Optional[str] = ...,
     peer_access: bool = ...,
+    wait_before_refusal: bool = ...,
 ) -> None: ...
 def create_async_view(self: Resource, pool: int, /) -> None: ...
 def create_sam_headroom(

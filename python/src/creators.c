@@ -63,22 +63,25 @@ static PyObject *create_async(PyObject *module, PyObject *args, PyObject *kwargs
         "release_unused",
         "name",
         "peer_access",
+        "wait_before_refusal",
         NULL};
     rmm_async_options_t options = RMM_ASYNC_OPTIONS_INIT;
     PyObject *self;
     int release_unused = 0;
     int peer_access = 1;
+    int waits = 0;
 
     (void)module;
     if (!PyArg_ParseTupleAndKeywords(
-            args, kwargs, "O!|O&O&O&pzp", names, resource_type, &self, as_uint64,
+            args, kwargs, "O!|O&O&O&pzpp", names, resource_type, &self, as_uint64,
             &options.initial_pool_bytes, as_uint64, &options.release_threshold_bytes,
             as_uint32, &options.handle_types, &release_unused, &options.name,
-            &peer_access)) {
+            &peer_access, &waits)) {
         return NULL;
     }
     options.flags = (release_unused ? RMM_ASYNC_RELEASE_UNUSED : 0) |
-                    (peer_access ? 0 : RMM_ASYNC_NO_PEER_ACCESS);
+                    (peer_access ? 0 : RMM_ASYNC_NO_PEER_ACCESS) |
+                    (waits ? RMM_ASYNC_WAIT_BEFORE_REFUSAL : 0);
     return resource_create(self, NULL, run_async, &options);
 }
 

@@ -189,6 +189,10 @@ def test_options_reach_their_resource():
     assert mr.CudaAsyncMemoryResource(release_threshold=MIB).get_release_threshold() == MIB
     assert mr.CudaAsyncMemoryResource(initial_pool_size="2MiB").stats().reserved_bytes >= 2 * MIB
     mr.CudaAsyncMemoryResource(enable_ipc=True)
+    waits = mr.CudaAsyncMemoryResource(wait_before_refusal=True)
+    size = mr.available_device_memory()[0] // 4 * 3
+    for bytes_ in (size // 2, size):  # the second one needs what the first one freed
+        waits.deallocate(waits.allocate(bytes_), bytes_)
     with pytest.raises(ValueError):
         mr.ArenaMemoryResource(cuda(), 1000)
     with pytest.raises(rmm.errors.UnsupportedError):

@@ -181,6 +181,9 @@ CASE(options_and_getters_agree)
     CHECK(async.release_threshold_bytes() == 1 << 20 && async.pool_handle() != nullptr);
     rmmc::async_view_resource view(async.pool_handle());
     CHECK(view.pool_handle() == async.pool_handle());
+    rmmc::async_view_resource waits(async.pool_handle(), RMM_ASYNC_WAIT_BEFORE_REFUSAL);
+    CHECK(!(waits == view) && waits.pool_handle() == async.pool_handle());
+    THROWS(rmmc::invalid_argument, rmmc::async_managed_resource(1));
     CHECK(view.release_threshold_bytes() == 1 << 20);
     check_class(async, "async", RMM_DEVICE_ACCESSIBLE);
     check_class(view, "async_view", RMM_DEVICE_ACCESSIBLE);

@@ -105,6 +105,8 @@ class CudaAsyncMemoryResource(_AsyncPool):
         Allow file descriptors or fabric handles of the memory.
     peer_access
         By default other GPUs of the process that can access the memory of its device may use it.
+    wait_before_refusal
+        Synchronise once, and try again, before a request is refused.
     """
 
     _kind = "async"
@@ -116,6 +118,7 @@ class CudaAsyncMemoryResource(_AsyncPool):
         enable_ipc: bool = False,
         enable_fabric: bool = False,
         peer_access: bool = True,
+        wait_before_refusal: bool = False,
     ) -> None:
         handles = _core.ASYNC_HANDLE_POSIX_FD if enable_ipc else 0
         handles |= _core.ASYNC_HANDLE_FABRIC if enable_fabric else 0
@@ -126,6 +129,7 @@ class CudaAsyncMemoryResource(_AsyncPool):
             handle_types=handles,
             release_unused=release_threshold == 0,
             peer_access=peer_access,
+            wait_before_refusal=wait_before_refusal,
         )
         self._created()
 
