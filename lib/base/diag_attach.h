@@ -48,8 +48,7 @@ size_t rmm__diag_report_free(const rmm_annotate_block_t *block);
 void rmm__diag_report_refusal(
     const rmm_annotate_block_t *block, size_t annotated_bytes);
 
-/* A free with the size `passed`, which is carried out with the size that the block has. Before it is.
- */
+/* A free with the size `passed` is about to be carried out with the size that the block has. */
 void rmm__diag_report_wrong_size(const rmm_annotate_block_t *passed, size_t bytes);
 
 /* Memory that a resource is to divide, after it was obtained. No lock held. */

@@ -177,8 +177,8 @@ typedef struct rmm_diag_part {
     _Atomic(uint64_t) bytes, count;
 } rmm_diag_part_t;
 
-/* Append only. The first three are on blocks that were freed, too; the others on those that were not,
- * also where their resource has ended. */
+/* Append only. The first three are on blocks that were freed, too; the others on those that were
+ * not, also where their resource has ended. */
 typedef enum rmm_diag_verdict {
     RMM_DIAG_NEVER_USED = 1,
     RMM_DIAG_ALLOCATED_EARLY = 2, /* other launches before its first use */

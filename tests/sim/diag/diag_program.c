@@ -152,7 +152,7 @@ static void step(const char *line, void *block)
     }
 }
 
-static void take_steps(void *block)
+static int take_steps(void *block)
 {
     char line[80];
     puts("ok");
@@ -162,6 +162,7 @@ static void take_steps(void *block)
         puts("ok");
         fflush(stdout);
     }
+    return 0;
 }
 
 static void write_past(const void *const *params)
@@ -294,8 +295,7 @@ int main(int argc, char **argv)
         return hold_many(pool, atoi(argv[2]), argv[1][0] == 'u');
     }
     if (argc > 1 && strcmp(argv[1], "steps") == 0) {
-        take_steps(input);
-        return 0;
+        return take_steps(input);
     }
     use_all(input, output);
     bool overruns = argc > 1 && strcmp(argv[1], "overrun") == 0;
@@ -304,11 +304,9 @@ int main(int argc, char **argv)
             return 1;
         }
     }
-    if (overruns) {
-        expect(input, 1000, "fill memset_async", 10, 3);
-    } else {
-        expect(input, 1000, "fill scale", 10, 0);
-    }
+    expect(
+        input, 1000, overruns ? "fill memset_async" : "fill scale", 10,
+        overruns ? 3 : 0);
     expect(output, 70000, "scale sum", 6, 0);
     expect(idle, 1, "none none", 0, 0);
     if (argc > 2 && strcmp(argv[2], "kill") == 0) {
