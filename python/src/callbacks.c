@@ -244,7 +244,8 @@ static resource_object_t *failure_adaptor(uint64_t id)
         return NULL;
     }
 #if PY_VERSION_HEX >= 0x030D0000
-    (void)PyWeakref_GetRef(reference, &object); /* a new reference; NULL if it is gone */
+    (void)PyWeakref_GetRef(
+        reference, &object); /* a new reference; NULL if it is gone */
 #else
     object = PyWeakref_GetObject(reference);
     object = object == Py_None ? NULL : object;
