@@ -13,7 +13,8 @@
  * of the call, 1% to 100%. A time, which "logging" takes
  * (rmm_logging_options_t.flush_interval_ms), is a number with ms: "logging:500ms+pool";
  * "logging:auto_flush+pool" writes each row at once. "pool_virtual:no_peer_access" and
- * "async:1GiB:no_peer_access" keep their memory to their own device (docs/several-gpus.md).
+ * "async:1GiB:no_peer_access" keep their memory to their own device (docs/several-gpus.md);
+ * "async:wait" synchronises once before it refuses a request.
  * docs/defaults.md lists the types and adaptors, the sizes and the options that each takes.
  *
  * Lifetime, threads: as rmm/resource.h.

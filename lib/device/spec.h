@@ -37,7 +37,7 @@ typedef struct rmm_spec_size {
 } rmm_spec_size_t;
 
 /* Words that may stand among the sizes, one bit each. */
-enum { RMM_SPEC_NO_PEER_ACCESS = 1 };
+enum { RMM_SPEC_NO_PEER_ACCESS = 1, RMM_SPEC_WAIT = 2 };
 
 typedef struct rmm_spec_part {
     char name[RMM_SPEC_NAME_BYTES];

@@ -92,7 +92,8 @@ static bool check_options(
     if ((part->options & ~rmm__spec_options_of(kind)) != 0) {
         snprintf(
             reason, RMM_SPEC_REASON_BYTES,
-            "'%s' has no option 'no_peer_access'; pool_virtual and async have it",
+            "'%s' does not have this option: no_peer_access is one of pool_virtual and "
+            "async, wait of async and async_managed",
             kind->name);
         return false;
     }

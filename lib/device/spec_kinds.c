@@ -35,6 +35,11 @@ enum { BIN_MIN_EXPONENT = 18, BIN_MAX_EXPONENT = 22 };
 
 /* --- types with sizes ------------------------------------------------------------------ */
 
+static bool waits(const uint64_t sizes[RMM_SPEC_VALUES])
+{
+    return (sizes[RMM_SPEC_OPTIONS] & RMM_SPEC_WAIT) != 0;
+}
+
 static bool refuses_peers(const uint64_t sizes[RMM_SPEC_VALUES])
 {
     return (sizes[RMM_SPEC_OPTIONS] & RMM_SPEC_NO_PEER_ACCESS) != 0;
@@ -45,23 +50,15 @@ CREATOR(async)
     rmm_async_options_t options = RMM_ASYNC_OPTIONS_INIT;
 
     options.initial_pool_bytes = sizes[0];
-    options.flags = refuses_peers(sizes) ? RMM_ASYNC_NO_PEER_ACCESS : 0;
+    options.flags = (refuses_peers(sizes) ? RMM_ASYNC_NO_PEER_ACCESS : 0) |
+                    (waits(sizes) ? RMM_ASYNC_WAIT_BEFORE_REFUSAL : 0);
     return rmm_async_resource_create(&options, out);
 }
 
-CREATOR(async_wait)
-{
-    rmm_async_options_t options = RMM_ASYNC_OPTIONS_INIT;
-
-    options.initial_pool_bytes = sizes[0];
-    options.flags = RMM_ASYNC_WAIT_BEFORE_REFUSAL;
-    return rmm_async_resource_create(&options, out);
-}
-
-CREATOR(async_managed_wait)
+CREATOR(async_managed)
 {
     return rmm_async_managed_resource_create_with_flags(
-        RMM_ASYNC_WAIT_BEFORE_REFUSAL, out);
+        waits(sizes) ? RMM_ASYNC_WAIT_BEFORE_REFUSAL : 0, out);
 }
 
 CREATOR(sam_headroom)
@@ -226,7 +223,11 @@ const rmm_spec_kind_t *rmm__spec_kind(const char *name)
 
 uint32_t rmm__spec_options_of(const rmm_spec_kind_t *kind)
 {
-    return kind->create == create_pool_virtual || kind->create == create_async
-               ? RMM_SPEC_NO_PEER_ACCESS
-               : 0;
+    if (kind->create == create_async) {
+        return RMM_SPEC_NO_PEER_ACCESS | RMM_SPEC_WAIT;
+    }
+    if (kind->create == create_async_managed) {
+        return RMM_SPEC_WAIT;
+    }
+    return kind->create == create_pool_virtual ? RMM_SPEC_NO_PEER_ACCESS : 0;
 }

@@ -5,7 +5,7 @@
  *   spec = part *("+" part)        part = name *2(":" size) *(":" option), in any order
  *   name = a letter, then letters, digits and "_"; "-" is the same as "_"
  *   size = a number of bytes (core/numbers.h), or digits and % or ms; or "auto_flush": 0ms
- *   option = "no_peer_access"
+ *   option = "no_peer_access" or "wait"
  *
  * No blanks, no signs, no fractions: what is nearly right is refused rather than guessed.
  */
@@ -40,12 +40,19 @@ rmm__spec_show(const char *text, size_t length, char shown[RMM_SPEC_SHOWN_BYTES]
 /* The bit of an option's word; 0: it is none. */
 static uint32_t option_of(const char *text, size_t length)
 {
-    static const char no_peer_access[] = "no_peer_access";
+    static const struct {
+        const char *word;
+        uint32_t bit;
+    } options[] = {
+        {"no_peer_access", RMM_SPEC_NO_PEER_ACCESS}, {"wait", RMM_SPEC_WAIT}};
 
-    return length == sizeof(no_peer_access) - 1 &&
-                   memcmp(text, no_peer_access, length) == 0
-               ? RMM_SPEC_NO_PEER_ACCESS
-               : 0;
+    for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+        if (strlen(options[i].word) == length &&
+            memcmp(text, options[i].word, length) == 0) {
+            return options[i].bit;
+        }
+    }
+    return 0;
 }
 
 static bool parse_percent(const char *text, size_t length, uint64_t *out)

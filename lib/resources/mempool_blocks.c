@@ -41,7 +41,7 @@ static const char *advice(const rmm_mempool_resource_t *self, int error)
                          "freed it, and try again"
                        : "; the pool has unused memory: synchronise, and try again, or "
                          "create the resource with RMM_ASYNC_WAIT_BEFORE_REFUSAL "
-                         "(async_wait in RMM_RESOURCE)";
+                         "(async:wait in RMM_RESOURCE)";
 }
 
 RMM_COLD static rmm_status_t

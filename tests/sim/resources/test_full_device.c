@@ -21,7 +21,7 @@ static const char *const specs[] = {
     "binning:100%",
     "async",
     "async:100%",
-    "async_wait",
+    "async:wait",
     "async_managed",
     "pool_managed",
     "pool_managed:100%",
@@ -203,7 +203,7 @@ TEST_CASE(the_block_for_barriers_never_splits_the_memory)
 {
     static const char *const words[] = {"cuda",         "managed",      "pool",
                                         "pool:0:62MiB", "pool_managed", "pool_virtual",
-                                        "async_wait"};
+                                        "async:wait"};
 
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
         rmm_resource_t *mr = make(words[i]);
@@ -362,7 +362,7 @@ TEST_CASE(a_refusal_with_nothing_freed_gives_no_advice)
 TEST_CASE(flags_make_views_and_managed_ones_differ)
 {
     rmm_resource_t *plain = make("async_managed");
-    rmm_resource_t *waits = make("async_managed_wait");
+    rmm_resource_t *waits = make("async_managed:wait");
     rmm_resource_t *mr = NULL;
 
     assert_false(rmm_resource_is_equal(plain, waits));
