@@ -24,9 +24,9 @@ rmm__number_parse_digits(const char *text, size_t length, unsigned base, uint64_
 /* Decimal digits. */
 rmm_number_result_t rmm__number_parse(const char *text, size_t length, uint64_t *out);
 
-/* Decimal digits and optionally KiB, MiB, GiB, TiB (powers of 1024), kB, MB, GB, TB (powers of 1000)
- * or B, in any case; with a unit also a fraction, "1.5GiB". A bare K or G is refused: to some it is
- * 1000, to others 1024. */
+/* Decimal digits and optionally KiB, MiB, GiB, TiB (powers of 1024), kB, MB, GB, TB (powers of
+ * 1000) or B, in any case; with a unit also a fraction, "1.5GiB". A bare K or G is refused: to some
+ * it is 1000, to others 1024. */
 rmm_number_result_t
 rmm__number_parse_bytes(const char *text, size_t length, uint64_t *out);
 

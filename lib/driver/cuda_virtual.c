@@ -217,8 +217,7 @@ int rmm__cuda_address_access(void *ptr, size_t bytes, uint32_t devices)
                 .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
         }
     }
-    return error != RMM_DRIVER_OK
-               ? error
-               : RMM_DRIVER_WAITS(
-                     entry.set_access(address_of(ptr), bytes, access, count));
+    return error != RMM_DRIVER_OK ? error
+                                  : RMM_DRIVER_WAITS(entry.set_access(
+                                        address_of(ptr), bytes, access, count));
 }

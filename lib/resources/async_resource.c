@@ -19,7 +19,8 @@
      RMM_ASYNC_HANDLE_FABRIC)
 
 #define FLAGS                                                                          \
-    (RMM_ASYNC_RELEASE_UNUSED | RMM_ASYNC_WAIT_BEFORE_REFUSAL | RMM_ASYNC_NO_PEER_ACCESS)
+    (RMM_ASYNC_RELEASE_UNUSED | RMM_ASYNC_WAIT_BEFORE_REFUSAL |                        \
+     RMM_ASYNC_NO_PEER_ACCESS)
 
 static const rmm_resource_ops_t async_ops = RMM_MEMPOOL_OPS("async");
 

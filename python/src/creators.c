@@ -56,15 +56,9 @@ run_async(rmm_resource_t *upstream, const void *options, rmm_resource_t **out)
 static PyObject *create_async(PyObject *module, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = {
-        "self",
-        "initial_pool_bytes",
-        "release_threshold_bytes",
-        "handle_types",
-        "release_unused",
-        "name",
-        "peer_access",
-        "wait_before_refusal",
-        NULL};
+        "self",         "initial_pool_bytes",  "release_threshold_bytes",
+        "handle_types", "release_unused",      "name",
+        "peer_access",  "wait_before_refusal", NULL};
     rmm_async_options_t options = RMM_ASYNC_OPTIONS_INIT;
     PyObject *self;
     int release_unused = 0;

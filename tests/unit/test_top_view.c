@@ -792,8 +792,7 @@ TEST(a_program_without_a_command_or_a_pid_is_shown_by_what_is_known)
 
 TEST(a_command_is_shown_without_folders)
 {
-    (void)top_node_program(
-        &node, 1, "/opt/env/bin/python3 /jobs/train.py --x /d", 1, 10);
+    (void)top_node_program(&node, 1, "/usr/bin/python3 /srv/train.py --x /d", 1, 10);
     draw();
     assert_shown("  python3 train.py --x /d");
 }

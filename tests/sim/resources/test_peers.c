@@ -310,7 +310,8 @@ CASE(an_option_that_a_resource_does_not_have_is_refused)
     assert_non_null(strstr(rmm_last_error_message(), "exclude each other"));
     assert_int_equal(
         rmm_resource_check_spec("pool:1GiB:no_peer_access"), RMM_ERR_INVALID_ARGUMENT);
-    assert_non_null(strstr(rmm_last_error_message(), "'pool' does not have this option"));
+    assert_non_null(
+        strstr(rmm_last_error_message(), "'pool' does not have this option"));
     async.flags = RMM_ASYNC_NO_PEER_ACCESS;
     async.release_threshold_bytes = MIB; /* together with a threshold */
     assert_ok(rmm_async_resource_create(&async, &mr));
