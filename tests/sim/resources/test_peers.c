@@ -311,7 +311,7 @@ CASE(an_option_that_a_resource_does_not_have_is_refused)
     assert_int_equal(
         rmm_resource_check_spec("pool:1GiB:no_peer_access"), RMM_ERR_INVALID_ARGUMENT);
     assert_non_null(
-        strstr(rmm_last_error_message(), "'pool' does not have this option"));
+        strstr(rmm_last_error_message(), "'pool' has no option 'no_peer_access'"));
     async.flags = RMM_ASYNC_NO_PEER_ACCESS;
     async.release_threshold_bytes = MIB; /* together with a threshold */
     assert_ok(rmm_async_resource_create(&async, &mr));
@@ -439,14 +439,14 @@ CASE(memory_of_a_graph_is_as_open_as_its_pool)
     rmm_resource_release(mr);
 }
 
-/* Run alone, with RMM_SIM_ATTRIBUTES=peers=0. */
+/* Only in sim.no_peers, which sets RMM_SIM_ATTRIBUTES=peers=0. */
 CASE(a_device_in_use_that_is_no_peer_is_named_once)
 {
     const char *attributes = getenv("RMM_SIM_ATTRIBUTES");
     rmm_resource_t *mr[4];
 
     if (attributes == NULL || strcmp(attributes, "peers=0") != 0) {
-        skip();
+        return;
     }
     begin_log();
     for (int i = 0; i < 2; i++) { /* nobody uses another device */

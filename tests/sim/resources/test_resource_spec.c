@@ -257,7 +257,7 @@ static const word_t words[] = {
     {"statistics+arena:1GiB", "statistics", "arena"},
     {"async", "async", NULL},
     {"async:1MiB", "async", NULL},
-    {"async-wait", "async", NULL},
+    {"async:wait", "async", NULL},
     {"async:1MiB:wait", "async", NULL},
     {"async_managed:wait", "async_managed", NULL},
     {"sam_headroom:1GiB", "sam_headroom", NULL},
