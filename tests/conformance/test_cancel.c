@@ -5,7 +5,7 @@
  * trims and ends each resource to the end of the case. And a thread that is cancelled while it
  * waits, or inside a function of the program's, leaves nothing behind: other threads go on.
  */
-#include "harness/harness.h"
+#include "harness/runtime.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -267,13 +267,16 @@ int main(int argc, char **argv)
         cmocka_unit_test(threads_that_are_cancelled_stop_no_other),
         cmocka_unit_test(a_function_of_the_program_is_left_by_return_only),
     };
-    int skipped;
+    runtime_t runtime;
+    int status;
 
     subject = subject_of_arguments(argc, argv);
-    skipped = subject_look_at_machine(subject);
-    if (skipped != 0) {
-        return skipped;
+    runtime_open(&runtime); /* a look at the machine makes a segment already */
+    status = subject_look_at_machine(subject);
+    if (status == 0) {
+        alarm(PATIENCE_S);
+        status = cmocka_run_group_tests(tests, NULL, NULL);
     }
-    alarm(PATIENCE_S);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    runtime_close(&runtime);
+    return status;
 }

@@ -6,6 +6,8 @@
  */
 #include "sim/pool/pool_harness.h"
 
+#include "harness/runtime.h"
+
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -125,7 +127,7 @@ int main(void)
     if (mkdtemp(folder) == NULL) {
         return 1;
     }
-    failed = harness_run_cases(NULL, NULL);
+    failed = harness_run_cases(runtime_setup, runtime_teardown);
     unlink(path_of("rows"));
     unlink(path_of("report"));
     unlink(path_of("dump"));
