@@ -181,6 +181,7 @@ def create_logging(
     auto_flush: bool = ...,
     extended: bool = ...,
     name: Optional[str] = ...,
+    flush_interval_ms: int = ...,
 ) -> None: ...
 def create_tracking(
     self: Resource,

@@ -49,16 +49,18 @@ static PyObject *create_limiting(PyObject *module, PyObject *args, PyObject *kwa
 
 static PyObject *create_logging(PyObject *module, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"self",     "upstream", "path", "auto_flush",
-                            "extended", "name",     NULL};
+    static char *names[] = {
+        "self", "upstream",          "path", "auto_flush", "extended",
+        "name", "flush_interval_ms", NULL};
     rmm_logging_options_t options = RMM_LOGGING_OPTIONS_INIT;
     PyObject *self, *upstream, *path = NULL, *result;
     int auto_flush = 0, extended = 0;
 
     (void)module;
     if (!PyArg_ParseTupleAndKeywords(
-            args, kwargs, "O!O|O&ppz", names, resource_type, &self, &upstream,
-            PyUnicode_FSConverter, &path, &auto_flush, &extended, &options.name)) {
+            args, kwargs, "O!O|O&ppzO&", names, resource_type, &self, &upstream,
+            PyUnicode_FSConverter, &path, &auto_flush, &extended, &options.name,
+            as_uint32, &options.flush_interval_ms)) {
         Py_XDECREF(path);
         return NULL;
     }

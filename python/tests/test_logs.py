@@ -5,6 +5,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -200,3 +201,14 @@ def test_logging_of_several_devices_begins_for_all_or_none(tmp_path):
     with pytest.raises(OSError):
         rmm.enable_logging(tmp_path / "log.csv")
     assert rmm.get_log_filenames() == {0: None, 1: None}
+
+
+def test_rows_wait_no_longer_than_the_interval(tmp_path):
+    path = tmp_path / "log.%d.csv"
+    log = mr.LoggingResourceAdaptor(
+        mr.CudaMemoryResource(), path, auto_flush=False, flush_interval_ms=1
+    )
+    log.deallocate(log.allocate(1000), 1000)
+    time.sleep(0.05)
+    log.deallocate(log.allocate(1000), 1000)
+    assert len(rows_of(log.get_file_name())) >= 3

@@ -91,6 +91,9 @@ class LoggingResourceAdaptor(UpstreamResourceAdaptor):
         Write each row at once. Then a process loses none that ends by ``os._exit()``, as a worker
         of multiprocessing does, by a signal, or by ``os.exec*()``. Without it rows are buffered: a
         row costs a fraction, and the rows before such an end are lost.
+    flush_interval_ms
+        Without auto_flush: buffered rows that are older are written with the next row. 0: after
+        a second.
     """
 
     _kind = "logging"
@@ -100,11 +103,15 @@ class LoggingResourceAdaptor(UpstreamResourceAdaptor):
         upstream_mr: DeviceMemoryResource,
         log_file_name: Optional[Path] = None,
         auto_flush: bool = True,
+        flush_interval_ms: int = 0,
     ) -> None:
         name = log_file_name or os.environ.get("RMM_LOG_FILE")
         if not name:
             raise ValueError("no file for the log: neither log_file_name nor RMM_LOG_FILE is set")
-        _core.create_logging(self, upstream_mr, _log_path(os.fsdecode(name)), auto_flush)
+        path = _log_path(os.fsdecode(name))
+        _core.create_logging(
+            self, upstream_mr, path, auto_flush, flush_interval_ms=flush_interval_ms
+        )
         self._created()
 
     def flush(self) -> None:
