@@ -12,6 +12,7 @@
 #include <utility>
 
 #include <rmm/aligned.hpp>
+#include <rmm/cxx/device.hpp>
 #include <rmm/detail/error.hpp>
 #include <rmm/detail/export.hpp>
 #include <rmm/device.h>
@@ -106,31 +107,8 @@ struct cuda_set_device_raii {
 namespace detail
 {
 
-/*
- * The same around a free, which cannot fail: if the driver refuses, as in a forked child and
- * at the end of a process, the current device stays. The library's resources free on their
- * own device anyway.
- */
-class device_of_free
-{
-  public:
-    explicit device_of_free(cuda_device_id device) noexcept
-        : is_entered_(rmm_device_scope_enter(device.value(), &scope_) == RMM_OK)
-    {
-    }
-    device_of_free(const device_of_free &) = delete;
-    device_of_free &operator=(const device_of_free &) = delete;
-    ~device_of_free()
-    {
-        if (is_entered_) {
-            rmm_device_scope_leave(&scope_);
-        }
-    }
-
-  private:
-    rmm_device_scope_t scope_{};
-    bool is_entered_;
-};
+/* The same around a free, which cannot fail. */
+using device_of_free = rmmc::detail::device_of_free;
 
 } /* namespace detail */
 

@@ -265,7 +265,7 @@ class device_buffer
     void free_block() noexcept
     {
         if (capacity_ != 0) {
-            const detail::device_of_free scope(device_);
+            const detail::device_of_free scope(device_.value());
             mr_->deallocate(stream_, data_, capacity_, alignment_);
         }
     }

@@ -81,7 +81,7 @@ template <class T> class thrust_allocator : public thrust::device_malloc_allocat
     }
     void deallocate(pointer ptr, size_type count) noexcept
     {
-        const rmm::detail::device_of_free scope(device_);
+        const rmm::detail::device_of_free scope(device_.value());
 
         mr_.deallocate(
             stream_, thrust::raw_pointer_cast(ptr), count * sizeof(T),

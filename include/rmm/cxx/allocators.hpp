@@ -107,29 +107,6 @@ inline int device_here() noexcept
     return rmm_device_current(&device) == RMM_OK ? device : -1;
 }
 
-/* The device of an object's default stream, around a free, which cannot fail: if the driver
- * refuses, the current device stays. */
-class device_of_free
-{
-  public:
-    explicit device_of_free(int device) noexcept
-        : is_entered_(rmm_device_scope_enter(device, &scope_) == RMM_OK)
-    {
-    }
-    device_of_free(const device_of_free &) = delete;
-    device_of_free &operator=(const device_of_free &) = delete;
-    ~device_of_free()
-    {
-        if (is_entered_) {
-            rmm_device_scope_leave(&scope_);
-        }
-    }
-
-  private:
-    rmm_device_scope_t scope_{};
-    bool is_entered_;
-};
-
 /* What the adaptors of this library and of RMM's names, each an Adaptor, have in common. */
 template <template <class> class Adaptor, class Allocator, class Stream>
 class stream_bound_allocator

@@ -159,6 +159,34 @@ inline void reset_current_device_resource()
     detail::call().check(rmm_reset_current_device_resource());
 }
 
+namespace detail
+{
+
+/* The device of an object's default stream, around a free, which cannot fail: if the driver
+ * refuses, the current device stays. */
+class device_of_free
+{
+  public:
+    explicit device_of_free(int device) noexcept
+        : is_entered_(rmm_device_scope_enter(device, &scope_) == RMM_OK)
+    {
+    }
+    device_of_free(const device_of_free &) = delete;
+    device_of_free &operator=(const device_of_free &) = delete;
+    ~device_of_free()
+    {
+        if (is_entered_) {
+            rmm_device_scope_leave(&scope_);
+        }
+    }
+
+  private:
+    rmm_device_scope_t scope_{};
+    bool is_entered_;
+};
+
+} /* namespace detail */
+
 } /* namespace rmmc */
 
 #endif /* RMM_CXX_DEVICE_HPP */
