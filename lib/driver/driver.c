@@ -280,7 +280,8 @@ int rmm__driver_wait_before_free(const rmm_driver_t *driver, rmm_stream_t stream
                : rmm__driver_wait_stream(driver, stream);
 }
 
-rmm_status_t rmm__driver_wait_device(const rmm_driver_t *driver, int device)
+static rmm_status_t wait_device(
+    const rmm_driver_t *driver, int device, bool waits_for_others, const char *doing)
 {
     rmm_driver_scope_t scope;
     rmm_status_t status = rmm__driver_scope_enter(&scope, driver, device);
@@ -290,23 +291,21 @@ rmm_status_t rmm__driver_wait_device(const rmm_driver_t *driver, int device)
         return status;
     }
     error = rmm__driver_barrier(driver);
+    if (waits_for_others) {
+        (void)rmm__driver_others_idle(driver, device, true);
+    }
     rmm__driver_scope_leave(&scope);
-    return rmm__driver_status(driver, error, "waiting for the device");
+    return rmm__driver_status(driver, error, doing);
+}
+
+rmm_status_t rmm__driver_wait_device(const rmm_driver_t *driver, int device)
+{
+    return wait_device(driver, device, false, "waiting for the device");
 }
 
 rmm_status_t rmm__driver_wait_all_devices(const rmm_driver_t *driver, int device)
 {
-    rmm_driver_scope_t scope;
-    rmm_status_t status = rmm__driver_scope_enter(&scope, driver, device);
-    int error;
-
-    if (status != RMM_OK) {
-        return status;
-    }
-    error = rmm__driver_barrier(driver);
-    (void)rmm__driver_others_idle(driver, device, true);
-    rmm__driver_scope_leave(&scope);
-    return rmm__driver_status(driver, error, "waiting for the devices");
+    return wait_device(driver, device, true, "waiting for the devices");
 }
 
 rmm_status_t
