@@ -90,7 +90,7 @@ RMM_API void rmm_log_to_stderr(void);
  *
  * @return RMM_OK, or
  *         RMM_ERR_INVALID_ARGUMENT    path is NULL or empty
- *         RMM_ERR_IO                  it cannot be opened, or is a FIFO that nobody reads;
+ *         RMM_ERR_IO                  it cannot be opened, or is a FIFO without a reader;
  *                                     nothing changed
  *         RMM_ERR_OUT_OF_HOST_MEMORY
  */

@@ -33,7 +33,7 @@
  * goes to a new file of the old name, with a header. A relative path stays where it was when the
  * adaptor was created. /dev/stdout and its like are opened once.
  *
- * If the file cannot be written (a full disk, RLIMIT_FSIZE, a pipe that nobody reads, a
+ * If the file cannot be written (a full disk, RLIMIT_FSIZE, a pipe without a reader, a
  * directory that was removed), the debug log gets one error. Rows are dropped and counted as long
  * as that lasts; allocations are not affected. There is no SIGPIPE and no SIGXFSZ. A reader of a
  * pipe that stops is waited for once, for a tenth of a second. A descriptor that the program has

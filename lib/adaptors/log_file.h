@@ -30,7 +30,7 @@ typedef struct rmm_log_file {
 
 /*
  * Opens `path` to append. A file that is new or empty gets `header`, a line with its newline;
- * any other file must begin with it. A FIFO that nobody reads yet is opened by a later write.
+ * any other file must begin with it. A FIFO without a reader is opened by a later write.
  * RMM_OK or RMM_ERR_IO; after a failure nothing is open.
  */
 rmm_status_t

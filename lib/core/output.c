@@ -291,7 +291,7 @@ static bool names_a_descriptor(const char *path)
 
 static int open_named(rmm_output_t *self, const char *path)
 {
-    /* O_NONBLOCK: a FIFO that nobody reads is an error, not a wait */
+    /* O_NONBLOCK: a FIFO without a reader is an error, not a wait */
     int fd = rmm__descriptor_above_standard(open(
         path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0644));
     struct stat file;

@@ -42,7 +42,7 @@ void rmm__bounds_divided(rmm_bounds_t *bounds, uint64_t start, uint64_t end);
 /* What was allocated as one block is freed. */
 void rmm__bounds_freed(rmm_bounds_t *bounds, uint64_t start, uint64_t end);
 
-/* A resource divides this memory, and nobody else uses it. */
+/* A resource divides this memory into blocks, and only their holders use it. */
 void rmm__bounds_pool(rmm_bounds_t *bounds, uint64_t start, uint64_t end);
 /* This block of such a resource is alone in [start, end). */
 void rmm__bounds_allocated(rmm_bounds_t *bounds, uint64_t start, uint64_t end);

@@ -161,8 +161,8 @@ typedef struct rmm_diag_hooks_v1 {
      * were created while RMM_DIAG_QUARANTINE was set; 0: none. NULL (as in an older diagnosis
      * library): 0. */
     uint64_t (*quarantine_bytes)(void *context);
-    /** A resource has got this memory to divide it into blocks: until on_gone() nobody uses it
-     * but the holders of blocks. NULL (as in an older diagnosis library): not called. */
+    /** A resource divides this memory into blocks: until on_gone() only the holders of blocks
+     * use it. NULL (as in an older diagnosis library): not called. */
     void (*on_pool)(void *context, uint64_t address, uint64_t bytes);
     /** After on_free(), if there was one: the resource refuses this free. `bytes` may be 0. Or it
      * mends the size, and on_free() follows. NULL (as in an older diagnosis library): not
