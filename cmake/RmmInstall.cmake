@@ -1,4 +1,4 @@
-# What installs, and how others find it: find_package(rmm-c) and pkg-config rmm-c. The
+# What installs, and how others find it: find_package(rmm-c), pkg-config rmm-c and rmm-sim. The
 # installed tree can be moved: no path of the build or of the prefix is written into it, but for
 # the prefix in the systemd unit. Components: library, development, rmmfs, tools, and documentation,
 # which takes what names none; a package is made of each (RmmPackages.cmake).
@@ -12,6 +12,9 @@ write_basic_package_version_file(rmm-c-config-version.cmake COMPATIBILITY SameMi
 install(FILES ${PROJECT_BINARY_DIR}/rmm-c-config.cmake
               ${PROJECT_BINARY_DIR}/rmm-c-config-version.cmake
         DESTINATION ${package_dir} COMPONENT development)
+# find_package(rmm) of programs for RAPIDS RMM, where they name this folder (docs/compat.md).
+install(FILES cmake/as-rmm/rmm-config.cmake cmake/as-rmm/rmm-config-version.cmake cmake/as-rmm/rmm-targets.cmake
+        DESTINATION ${package_dir}/as-rmm COMPONENT development)
 
 # From the folder of the .pc file to the prefix: as many steps up as it is deep.
 file(RELATIVE_PATH RMM_PC_UP /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
@@ -26,7 +29,8 @@ if(NOT BUILD_SHARED_LIBS)
     string(APPEND RMM_PC_LIBS " -lpthread -ldl -lrt -lm -Wl,-z,nodelete")
 endif()
 configure_file(cmake/rmm-c.pc.in rmm-c.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/rmm-c.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
+configure_file(cmake/rmm-sim.pc.in rmm-sim.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/rmm-c.pc ${PROJECT_BINARY_DIR}/rmm-sim.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 
 install(FILES CHANGELOG.md LICENSE README.md SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT documentation)
 foreach(program rmm-bench rmm-replay rmm-run rmm-timeline rmm-top) # a man page comes with its program; fusefs has its own

@@ -1,8 +1,7 @@
 # rmm_defaults: compile settings of every target of ours, never exported.
 add_library(rmm_defaults INTERFACE)
 target_compile_features(rmm_defaults INTERFACE c_std_11)
-target_compile_definitions(rmm_defaults INTERFACE _GNU_SOURCE $<$<BOOL:${RMM_HEAVY_CHECKS}>:RMM_HEAVY_CHECKS=1>
-    $<$<NOT:$<BOOL:${RMM_ACCOUNTING}>>:RMM_ACCOUNTING_ON=0>)
+target_compile_definitions(rmm_defaults INTERFACE _GNU_SOURCE $<$<BOOL:${RMM_HEAVY_CHECKS}>:RMM_HEAVY_CHECKS=1>)
 target_compile_options(rmm_defaults INTERFACE $<$<COMPILE_LANGUAGE:C>:
     -Wall -Wextra -Wpedantic -Wshadow -Wvla -Wundef -Wstrict-prototypes -Wmissing-prototypes
     -Wpointer-arith -Wwrite-strings -Wcast-qual -Wimplicit-fallthrough -Wformat=2>
@@ -49,9 +48,9 @@ function(rmm_test_program program)
 endfunction()
 
 # rmm_add_test(NAME limiting LABEL unit SOURCES a.c ... [LIBS l ...] [TIMEOUT s] [ENV k=v ...])
-# A cmocka program over the library's objects, run as <label>.<name> with the variables of
-# ENV, which a run by hand has too. RMM_TEST_THREADS names its cases that start threads
-# (tests/harness/thread_cases.h).
+# A cmocka program, run as <label>.<name> with the variables of ENV, which a run by hand has too. It
+# links the whole library; one of the suite unit links only what LIBS names. RMM_TEST_THREADS names its
+# cases that start threads (tests/harness/thread_cases.h).
 function(rmm_add_test)
     cmake_parse_arguments(ARG "" "NAME;LABEL;TIMEOUT" "SOURCES;LIBS;ENV" ${ARGN})
     if(NOT ARG_TIMEOUT)
@@ -64,7 +63,11 @@ function(rmm_add_test)
         set(ARG_TIMEOUT 600)
     endif()
     add_executable(test_${ARG_NAME} ${ARG_SOURCES})
-    target_link_libraries(test_${ARG_NAME} PRIVATE rmm_defaults rmm_harness ${ARG_LIBS})
+    set(harness rmm_harness)
+    if(ARG_LABEL STREQUAL "unit")
+        set(harness rmm_harness_alone)
+    endif()
+    target_link_libraries(test_${ARG_NAME} PRIVATE rmm_defaults ${harness} ${ARG_LIBS})
     rmm_test_program(test_${ARG_NAME} ${ARG_ENV})
     add_test(NAME ${ARG_LABEL}.${ARG_NAME} COMMAND test_${ARG_NAME})
     set_tests_properties(${ARG_LABEL}.${ARG_NAME} PROPERTIES

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Memory in a graph: allocate and free on a capturing stream as on any other. The pool leaves the
- * memory that the graph uses to the graph as long as it exists, and lends it to nobody.
+ * memory that the graph uses to the graph as long as it exists, and gives it to nobody else.
  *
  * The calls rmm_sim_... stand for those of CUDA that their comments name; with a GPU use these.
  */

@@ -2,8 +2,9 @@
 """
 Builds the extension module over librmm-c.
 
-RMM_C_LIBRARY  the librmm-c.so to build with; the wheel then carries a copy of it. Without it the
-               installed one is used (pkg-config rmm-c), and the wheel carries none.
+RMM_C_LIBRARY  the librmm-c.so to build with; the wheel then carries a copy of it, and of the
+               librmm-sim.so beside it. Without it the installed one is used (pkg-config rmm-c),
+               and the wheel carries none.
 RMM_C_INCLUDE  the folder of its headers, rmm/rmm.h below it; by default that of the source tree,
                or of the installed library.
 """
@@ -21,7 +22,7 @@ from setuptools.command.sdist import sdist
 HERE = pathlib.Path(__file__).resolve().parent
 # What is needed of the library's sources: around this folder, or in a source distribution with it.
 TREE = HERE / "tree" if (HERE / "tree").exists() else HERE.parent
-NEEDED = ("include", "lib/segment")
+NEEDED = ("include", "lib/node", "lib/segment")
 
 if int(setuptools.__version__.split(".")[0]) < 61:  # older ones ignore pyproject.toml
     raise SystemExit(f"setuptools {setuptools.__version__} is too old: 61 or newer is needed")
@@ -67,12 +68,26 @@ def soname(library):
     return re.search(r"SONAME\s+(\S+)", found.stdout).group(1)
 
 
-def reader_sources():
-    """Those that the daemon's reader consists of, without their list in two places."""
-    folder = TREE / "lib" / "segment"
+def copy_library(library, target):
+    shutil.copyfile(library, target)
+    target.chmod(0o755)
+
+
+def listed(folder, pattern):
+    """The sources of a library that its CMakeLists.txt lists: no list is in two places."""
     cmake = (folder / "CMakeLists.txt").read_text()
-    names = re.search(r"set\(common(.*?)\)", cmake, re.DOTALL).group(1).split()
-    return [str(folder / name) for name in names]
+    words = re.search(pattern + r"\s(.*?)\)", cmake, re.DOTALL).group(1).split()
+    return [str(folder / word) for word in words if word.endswith(".c")]
+
+
+def reader_sources():
+    """What finds and reads segments: the same as in rmm-top."""
+    node, segment = TREE / "lib" / "node", TREE / "lib" / "segment"
+    return (
+        listed(node, r"set\(sources")
+        + listed(segment, r"set\(common")
+        + listed(segment, r"target_sources\(rmm_segment_reader PRIVATE")
+    )
 
 
 def link_arguments(library):
@@ -82,7 +97,8 @@ def link_arguments(library):
 
 
 class BuildWithLibrary(build_ext):
-    """Builds the extensions, and puts the library beside them."""
+    """Builds the extensions, and puts the library and its headers, for rmm_c.rapids, beside
+    them."""
 
     def build_extension(self, ext):
         if ext.name == "rmm_c._segments":  # setup() refuses sources outside of its folder
@@ -93,11 +109,16 @@ class BuildWithLibrary(build_ext):
 
     def run(self):
         super().run()
+        if self.inplace:
+            return
+        package = pathlib.Path(self.build_lib) / "rmm_c"
+        shutil.copytree(INCLUDE / "rmm", package / "include" / "rmm", dirs_exist_ok=True)
         library = os.environ.get("RMM_C_LIBRARY")
-        if library and not self.inplace:
-            target = pathlib.Path(self.build_lib) / "rmm_c" / soname(library)
-            shutil.copyfile(library, target)
-            target.chmod(0o755)
+        if library:
+            name = soname(library)
+            sim = name.replace("rmm-c", "rmm-sim")  # RMM_DRIVER=sim looks for it beside the other
+            copy_library(library, package / name)
+            copy_library(pathlib.Path(library).resolve().with_name(sim), package / sim)
 
 
 class SourcesWithTree(sdist):
@@ -112,7 +133,7 @@ class SourcesWithTree(sdist):
 
 
 def segment_reader():
-    """The extension that reads the figures of processes; its reader is that of rmmfs."""
+    """The extension that reads the figures of processes; its reader is that of rmm-top."""
     return Extension(
         "rmm_c._segments",
         sources=["segments/segments.c"],

@@ -3,12 +3,16 @@
 # The steps of tests/run, in the order of this list. Sourced, in the root of the tree.
 . tools/common/setup.sh
 
-steps="setup style dev asan tsan release nocuda bench fuzz"
+steps="setup style dev asan tsan release nocuda bench fuzz mutate"
+
+# Not a step of a complete run: it does a part of the step dev.
+quick="setup style quick"
 
 step_title() {
     case "$1" in
     setup) echo "packages and tools that the rest needs" ;;
     style) echo "format, which folder includes which, and the other rules of tests/style" ;;
+    quick) echo "debug build of what the logic needs: the suites unit and sim in C" ;;
     dev) echo "debug build with heavy checks: every suite, or those that asan does not run" ;;
     asan) echo "address and undefined behaviour sanitizers, with leaks" ;;
     tsan) echo "thread sanitizer" ;;
@@ -16,6 +20,7 @@ step_title() {
     nocuda) echo "built without a CUDA toolkit: the simulated GPU only" ;;
     bench) echo "instructions of an operation, against tests/bench/instructions.table" ;;
     fuzz) echo "each fuzzer for some seconds" ;;
+    mutate) echo "20 deliberate errors, of which the tests must notice most" ;;
     esac
 }
 
@@ -24,7 +29,7 @@ step_names() {
 }
 
 is_step() {
-    [[ " $steps " == *" $1 "* ]]
+    [[ " $steps quick " == *" $1 "* ]]
 }
 
 list_steps() {
@@ -49,14 +54,18 @@ needs() { # STEP...
 needed_packages() {
     local offered=()
     echo build-essential cmake ninja-build pkg-config python3 zlib1g-dev libjansson-dev libcmocka-dev
+    needs quick dev asan tsan release && echo libfuse3-dev libncurses-dev
     needs style && echo codespell && offered+=(clang-format-14)
     needs nocuda bench && echo valgrind && offered+=(gcc-12)
     if needs dev asan tsan release; then
-        echo libfuse3-dev fuse3 libncurses-dev libunwind8 gnuplot-nox busybox-static rsync groff-base bsdextrautils \
+        echo fuse3 libunwind8 gnuplot-nox busybox-static rsync groff-base bsdextrautils \
             python3-prometheus-client systemd tmux python3-dev python3-setuptools python3-wheel python3-pip \
-            python3-venv python3-numpy python3-pytest python3-mypy python3-sphinx python3-myst-parser abigail-tools
+            python3-venv python3-numpy python3-pytest python3-mypy python3-sphinx python3-myst-parser abigail-tools \
+            libspdlog-dev
         offered+=(chromium-headless-shell libamdhip64-dev libdw1 libdw1t64)
     fi
+    needs dev mutate && offered+=(python3-clang)
+    needs dev && offered+=(hipcc) # 50 MB, with a clang of its own
     [ ${#offered[@]} -eq 0 ] || rmm_offered "${offered[@]}"
     needs fuzz && echo clang "libclang-rt-$(clang_version)-dev"
 }
@@ -78,10 +87,20 @@ unpack_beside() {
     rmm_unpack_packages $beside "${packages[@]}"
 }
 
+# rocThrust is headers only. Debian 12 has none; that of 13 needs the headers of HIP of the same release.
+unpack_rocm() {
+    needs dev || return 0
+    if [ -n "$(rmm_offered librocthrust-dev)" ]; then
+        rmm_unpack_packages $beside/rocm librocthrust-dev librocprim-dev libamdhip64-dev
+    else
+        rmm_unpack_of_release $beside/rocm trixie librocthrust-dev librocprim-dev libamdhip64-dev
+    fi || echo "hip.programs will be skipped: it needs rocThrust" >&2
+}
+
 install_packages() {
     local packages
     read -ra packages <<<"$(needed_packages | xargs)"
-    rmm_require_packages "${packages[@]}" && unpack_beside
+    rmm_require_packages "${packages[@]}" && unpack_beside && unpack_rocm
 }
 
 step_setup() {
@@ -130,8 +149,18 @@ count_style_skip() { # NAME: REASON
     fi
 }
 
-# Scripts that run no code of the library: the step dev runs them for all presets.
-scripts='^unit\.(bench_figures|capacity_run|gpu_overruns|mutants|targets)$'
+# Beside its suite a test may have a label that says which steps leave it out:
+#   script   runs no code of the library: only the step dev has it
+#   slow     needs a compiler of C++, a sweep of half a minute, or more packages: not in quick
+#   debug    finds the same in a debug build: not in release
+#   no_tsan  its threads meet in another test as well: not in tsan
+# The step quick is the logic, within three minutes.
+step_quick() {
+    local labels="abi|fuse|fuzz|gpu|hip|stress|script|slow" targets=()
+    configure dev
+    mapfile -t targets < <(tests/targets.py programs build/dev "$labels" '^$' .)
+    build dev "${targets[@]}" && run_ctest dev "$labels" '^$' '' RMM_TEST_QUICK=1
+}
 
 # The heavy checks cost little beside the address sanitizer. So if the step asan runs too, this one runs
 # the scripts, what asan has not or shortens, and forks amid threads, which the sanitizers forbid.
@@ -140,7 +169,7 @@ step_dev() {
     if is_selected asan; then
         configure dev
         configure asan
-        only="$scripts|^sim\.fork$|$(tests/targets.py not_as_well build/dev build/asan)"
+        only="$(tests/targets.py not_as_well build/dev build/asan)|^sim\.fork$"
         mapfile -t targets < <(tests/targets.py programs build/dev "fuse|abi|fuzz" '^$' "$only")
         targets+=(tests/gpu/all) # that they compile
     fi
@@ -152,74 +181,32 @@ step_asan() {
     local elsewhere=
     is_selected fuzz && elsewhere="|fuzz"
     build asan || return 0
-    check "programs that the thread sanitizer leaves out start no thread" start_no_thread
-    run_ctest asan "abi$elsewhere" "$scripts"
+    run_ctest asan "abi|script$elsewhere"
 }
 
-# Programs with one thread, in which this sanitizer has nothing to find. rmm-top has another one where
-# /rmm is mounted, as in fuse.feeds_rmm_top.
-# ctest knows at most nine groups in an expression.
-one_thread='^unit\.(bench_parts|blocks.*|index|segment_.*|replay_.*|spec|timeline_parts|diag_inject.*|diag_peak|diag_order_model|diag_order_shared|diag_bounds|diag_cubin'
-one_thread+='|diag_guard_model|diag_graph_model|diag_live_map|diag_freed|diag_verdicts|diag_graphs|diag_kernel_table|diag_modes|diag_reader'
-one_thread+='|diag_stacks|event_csv|fit_model|inject_driver|log_text|stat_docs|node_page|top_.*'
-one_thread+='|rmmfs_(blocks|budget|cgroup|figures|groups|identity|man_page|memory|node_events|render|shares|slots|stream|tree|trims|waiters))$'
-one_thread+='|^sim\.(pool|pool_shared|pool_chunks.*|pool_order.*|pool_proven.*|pool_virtual.*|pool_steps|arena_faults|arena_report'
-one_thread+='|async|attributes|base_resources|compositions|fixed_size|pool_upstream|memory|system_memory|nvtx_.*|container_edges|container_faults'
-one_thread+='|container_multidevice|device_array|device_buffer|device_scalar|rmm_async|rmm_resources|order|contract.*'
-one_thread+='|faults.*|annotated_faults.*|reentry\..*|annotated_reentry.*|fork|replay_program|measures_and_draws|timeline'
-one_thread+='|barrier|resource_spec|diag_model|callback_resource|cuda_resource|custom_resource'
-one_thread+='|getters|host_resource|failure_callback_adaptor|log_file|nvtx|prefetch_adaptor|prefetch_adaptor_without|location_users|publish_failing|segment_shrink|run_program'
-one_thread+='|run_files|run_report|run_signals|top|sim_catches|sim_env|sim_fault|sim_inject|sim_managed|sim_mem.*|sim_observe|sim_order|sim_vi.*)$'
-one_thread+='|^fuse\.the_demo_shows_what_it_must$|^hip\.(open\..*|hip_abi|contract\..*|device\..*|faults\..*)$'
-same_over_hip='^hip\.sim\.' # programs that sim runs, too
-# Its threads meet as in fuse.delays_nobody_by_long_texts, and it takes minutes: it is about memory.
-about_memory='^fuse\.bounds_the_texts_of_hostile_files$'
-
-# Only what a program has of its own may start threads: the library does not, and the daemon's parts
-# only by these functions.
-start_no_thread() {
-    local program bad=0 count=0
-    while read -r program; do
-        count=$((count + 1))
-        find "${program%/*}/CMakeFiles/${program##*/}.dir" -name '*.o' -exec nm -u {} + | grep -qE 'pthread_create|holders_start|turns_start' || continue
-        echo "$program starts threads: take its test out of one_thread"
-        bad=1
-    done < <(ctest --preset asan --show-only=json-v1 -R "$one_thread" | sed -nE 's|^ *"(/.*/build/asan/tests/.*)",?$|\1|p' | sort -u)
-    echo "$count programs"
-    [ $bad -eq 0 ] && [ $count -gt 0 ]
-}
-
+# In a program that starts no thread this sanitizer has nothing to find. Which do, the programs of the step
+# asan show; without that step all are built here.
 step_tsan() {
-    local labels="abi|fuzz" names="$scripts|$one_thread|$same_over_hip|$about_memory" targets=()
+    local labels="abi|fuzz|script|no_tsan" names built=tsan targets=()
     configure tsan
+    if is_selected asan; then
+        built=asan
+    else
+        build tsan || return 0
+    fi
+    names=$(tests/targets.py one_thread build/$built)
     mapfile -t targets < <(tests/targets.py programs build/tsan "$labels|gpu" "$names" .)
     build tsan "${targets[@]}" && run_ctest tsan "$labels" "$names"
 }
 
-# Planted faults and most scripts around the daemon find the same in an optimised build. What measures
-# time and memory is run: sanitizers need much more of both.
-same_optimised='^sim\.(planted_faults|timeline|top)$'
-optimised='^(abi|gpu|hip|sim|stress|unit)\.'
-optimised+='|^fuse\.(answers_whatever|bounds_the_texts|delays_nobody|goes_on_without|runs_as_a_service|serves|survives|the_demo|withstands)'
-
-# If a listed test was removed or renamed, the step would run too much or too little.
-lists_name_tests() {
-    local unmatched
-    unmatched=$(tests/targets.py unmatched build/release "$scripts" "$one_thread" "$same_over_hip" "$about_memory" \
-        "$same_optimised" "$optimised")
-    [ -z "$unmatched" ] || { echo "tests/steps.sh names no test by: $unmatched"; return 1; }
-}
-
-# Of what the steps dev and asan run this one leaves out what an optimiser cannot break in another
-# way, and shortens sweeps; sim.fork takes half a minute there, and one lock that is forgotten is found
-# by dev as well.
+# If the step asan runs too, this one leaves out what an optimiser cannot break in another way; if dev
+# does, its sweeps are short.
 step_release() {
-    local names=$scripts only='' quick=()
-    is_selected asan && names+="|$same_optimised" only=$optimised
-    is_selected dev && names+='|^sim\.fork$' quick=(RMM_TEST_QUICK=1)
+    local labels="fuzz|script" quick=()
+    is_selected asan && labels+="|debug"
+    is_selected dev && quick=(RMM_TEST_QUICK=1)
     build release || return 0
-    check "each list of tests names tests that there are" lists_name_tests
-    run_ctest release "fuzz" "$names" "$only" "${quick[@]}"
+    run_ctest release "$labels" '^$' '' "${quick[@]}"
 }
 
 step_nocuda() {
@@ -253,18 +240,9 @@ refuses_without_gpu() {
     [[ $output == *RMM_DRIVER=sim* ]]
 }
 
-# Not optimised, and without a CUDA toolkit: the quickest that shows it.
-counts_nothing() {
-    cmake --preset no_accounting -B build/counts_nothing -DCMAKE_BUILD_TYPE=Debug -DRMM_CUDA=OFF &&
-        cmake --build build/counts_nothing -j "$(nproc)" --target rmm-bench || return 1
-    RMM_DRIVER=sim build/counts_nothing/tools/bench/rmm-bench --json --quick --filter pair-legacy \
-        --resource pool | grep -q '"accounting": false'
-}
-
 step_bench() {
     gcc_12_there bench || return 0
     check "a count that rises above 5 % is noticed" tests/bench/compare_test.sh
-    check "a build without accounting runs, and says so" counts_nothing
     build nocuda || return 0
     if tests/bench/instructions build/nocuda; then
         count_pass
@@ -277,12 +255,27 @@ step_fuzz() {
     build fuzz && run_ctest fuzz "none"
 }
 
+# The unit tests alone notice seven of ten errors in these folders. Below 30 % it is tests/mutate
+# that does not work.
+step_mutate() {
+    local log=build/mutate.log start=$SECONDS
+    mkdir -p build
+    if tests/mutate/run --count 20 --seed "$(git rev-parse HEAD)" --floor 30 --labels '^unit$' \
+        --only lib/core --only lib/diag --only lib/segment >$log 2>&1 </dev/null; then
+        echo "ok     mutate: $(tail -n 1 $log) ($((SECONDS - start)) s)"
+        count_pass
+    else
+        tail -n 40 $log
+        count_failure "mutate: too few errors are noticed" "tests/run mutate"
+    fi
+}
+
 # All presets of the selected steps at once, because cmake works on one core.
 declare -A configured
 configure_selected() {
     local preset running=()
     for preset in dev asan tsan release nocuda fuzz; do
-        is_selected $preset || continue
+        is_selected $preset || { [ $preset = dev ] && is_selected quick; } || continue
         [ $preset != nocuda ] || command -v gcc-12 >/dev/null || continue
         mkdir -p build/$preset
         cmake --preset $preset >build/$preset/configure.log 2>&1 </dev/null &

@@ -33,6 +33,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -108,6 +109,21 @@ class ostream_sink_mt : public sink
 
 namespace detail
 {
+
+/* As of printf(). */
+inline std::string formatted(const char *format, ...)
+{
+    std::va_list arguments, again;
+
+    va_start(arguments, format);
+    va_copy(again, arguments);
+    const int length = std::vsnprintf(nullptr, 0, format, arguments);
+    va_end(arguments);
+    std::string text(length > 0 ? static_cast<std::size_t>(length) : 0, '\0');
+    (void)std::vsnprintf(&text[0], text.size() + 1, format, again);
+    va_end(again);
+    return text;
+}
 
 struct open_file {
     open_file(const std::string &filename, bool truncate)
@@ -302,6 +318,12 @@ class logger
     {
         level_ = level;
     }
+    /** Of another enumeration with the same values: RMM's README of 25.02 has spdlog's here. */
+    template <class Level, class = std::enable_if_t<std::is_enum<Level>::value>>
+    void set_level(Level level)
+    {
+        set_level(static_cast<level_enum>(level));
+    }
     virtual level_enum level() const
     {
         return level_;
@@ -355,7 +377,8 @@ class logger
     {
         if (should_log(level)) {
             pass_on(
-                level, formatted(format.c_str(), passed(first), passed(arguments)...));
+                level,
+                detail::formatted(format.c_str(), passed(first), passed(arguments)...));
         }
     }
     template <class... Arguments>
@@ -431,20 +454,6 @@ class logger
     {
         return text;
     }
-    static std::string formatted(const char *format, ...)
-    {
-        std::va_list arguments, again;
-
-        va_start(arguments, format);
-        va_copy(again, arguments);
-        const int length = std::vsnprintf(nullptr, 0, format, arguments);
-        va_end(arguments);
-        std::string text(length > 0 ? static_cast<std::size_t>(length) : 0, '\0');
-        (void)std::vsnprintf(&text[0], text.size() + 1, format, again);
-        va_end(again);
-        return text;
-    }
-
     std::string name_;
     sink_vector sinks_;
     std::atomic<level_enum> level_{level_enum::info};

@@ -13,6 +13,7 @@
 
 #include <rmm/aligned.hpp>
 #include <rmm/cxx/device.hpp>
+#include <rmm/detail/era.hpp>
 #include <rmm/detail/error.hpp>
 #include <rmm/detail/export.hpp>
 #include <rmm/device.h>
@@ -109,6 +110,14 @@ namespace detail
 
 /* The same around a free, which cannot fail. */
 using device_of_free = rmmc::detail::device_of_free;
+
+#if RMM_COMPAT_CLASSIC
+using rmm::available_device_memory;    /* its place until RMM 24.02 */
+inline cuda_device_id current_device() /* its name until RMM 23.02 */
+{
+    return get_current_cuda_device();
+}
+#endif
 
 } /* namespace detail */
 

@@ -60,7 +60,7 @@ class cuda_stream
     }
     [[nodiscard]] cudaStream_t value() const
     {
-        return stream_;
+        return detail::native_of(stream_);
     }
     [[nodiscard]] cuda_stream_view view() const
     {
@@ -68,7 +68,7 @@ class cuda_stream
     }
     explicit operator cudaStream_t() const noexcept
     {
-        return stream_;
+        return detail::native_of(stream_);
     }
     operator cuda_stream_view() const
     {

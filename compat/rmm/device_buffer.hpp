@@ -34,12 +34,16 @@
 #include <rmm/aligned.hpp>
 #include <rmm/cuda_device.hpp>
 #include <rmm/cuda_stream_view.hpp>
+#include <rmm/detail/era.hpp>
 #include <rmm/detail/error.hpp>
 #include <rmm/detail/export.hpp>
 #include <rmm/memory.h>
 #include <rmm/mr/per_device_resource.hpp>
 #include <rmm/resource_ref.hpp>
 #include <rmm/stream.h>
+#if RMM_COMPAT_CLASSIC
+#include <rmm/cuda_stream.hpp> /* for programs: RMM's documents go without it */
+#endif
 
 namespace RMM_NAMESPACE
 {
@@ -103,7 +107,8 @@ class device_buffer
     {
     }
     explicit device_buffer(
-        std::size_t size, cuda_stream_view stream,
+        std::size_t size,
+        cuda_stream_view stream RMM_COMPAT_CLASSIC_DEFAULT(cuda_stream_view()),
         detail::any_device_resource mr = mr::detail::copy_of_current_default())
         : device_buffer(size, CUDA_ALLOCATION_ALIGNMENT, stream, std::move(mr))
     {
@@ -115,7 +120,7 @@ class device_buffer
         : mr_(std::make_shared<detail::any_device_resource>(std::move(mr))),
           alignment_(alignment), stream_(stream)
     {
-        RMM_EXPECTS(
+        RMM_COMPAT_EXPECTS(
             is_supported_alignment(alignment), "the alignment is no power of two",
             invalid_argument);
         const cuda_set_device_raii scope(device_);
@@ -124,7 +129,8 @@ class device_buffer
     }
     /** A copy of host or device memory, which must stay valid until the stream has copied. */
     device_buffer(
-        const void *source_data, std::size_t size, cuda_stream_view stream,
+        const void *source_data, std::size_t size,
+        cuda_stream_view stream RMM_COMPAT_CLASSIC_DEFAULT(cuda_stream_view()),
         detail::any_device_resource mr = mr::detail::copy_of_current_default())
         : device_buffer(
               source_data, size, CUDA_ALLOCATION_ALIGNMENT, stream, std::move(mr))
@@ -142,7 +148,8 @@ class device_buffer
     }
     /** With the size of the other, and its alignment. */
     device_buffer(
-        const device_buffer &other, cuda_stream_view stream,
+        const device_buffer &other,
+        cuda_stream_view stream RMM_COMPAT_CLASSIC_DEFAULT(cuda_stream_view()),
         detail::any_device_resource mr = mr::detail::copy_of_current_default())
         : device_buffer(other.size(), other.alignment(), stream, std::move(mr))
     { /* constructed already: a throw below frees the memory */
@@ -173,15 +180,37 @@ class device_buffer
         }
         return *this;
     }
+#if RMM_COMPAT_CLASSIC
+    /** In the order of the other's stream, which becomes that of this one. The memory is kept if
+     * it is enough and of an equal resource; else the resource becomes that of the other too. */
+    device_buffer &operator=(const device_buffer &other)
+    {
+        if (this == &other) {
+            return *this;
+        }
+        if (capacity_ < other.size() || *mr_ != *other.mr_) {
+            const cuda_set_device_raii scope(other.device_);
+            return *this = device_buffer(other, other.stream_, *other.mr_);
+        }
+        resize(other.size(), other.stream_);
+        if (size_ != 0) {
+            copy_of(other);
+        }
+        return *this;
+    }
+#else
     device_buffer(const device_buffer &) = delete;
     device_buffer &operator=(const device_buffer &) = delete;
+#endif
     ~device_buffer() noexcept
     {
         free_block();
     }
 
     /** Raise the capacity to at least this. */
-    void reserve(std::size_t new_capacity, cuda_stream_view stream)
+    void reserve(
+        std::size_t new_capacity,
+        cuda_stream_view stream RMM_COMPAT_CLASSIC_DEFAULT(cuda_stream_view()))
     {
         go_over(stream);
         if (new_capacity > capacity_) {
@@ -190,12 +219,15 @@ class device_buffer
         stream_ = stream;
     }
     /** Keeps the contents; added bytes are uninitialised. Memory only grows. */
-    void resize(std::size_t new_size, cuda_stream_view stream)
+    void resize(
+        std::size_t new_size,
+        cuda_stream_view stream RMM_COMPAT_CLASSIC_DEFAULT(cuda_stream_view()))
     {
         reserve(new_size, stream);
         size_ = new_size;
     }
-    void shrink_to_fit(cuda_stream_view stream)
+    void shrink_to_fit(
+        cuda_stream_view stream RMM_COMPAT_CLASSIC_DEFAULT(cuda_stream_view()))
     {
         go_over(stream);
         if (size_ != capacity_) {
@@ -233,7 +265,7 @@ class device_buffer
     {
         return alignment_;
     }
-    [[nodiscard]] cuda_stream_view stream() const noexcept
+    [[nodiscard]] detail::stream_of_container stream() const noexcept
     {
         return stream_;
     }
@@ -251,7 +283,8 @@ class device_buffer
     {
         return device_;
     }
-    [[nodiscard]] device_async_resource_ref memory_resource() noexcept
+    [[nodiscard]] detail::resource_of_container
+    memory_resource() RMM_COMPAT_CLASSIC_CONST noexcept
     {
         return device_async_resource_ref(*mr_);
     }

@@ -12,6 +12,7 @@
 
 #include <rmm/cuda_device.hpp>
 #include <rmm/cuda_stream_view.hpp>
+#include <rmm/detail/era.hpp>
 #include <rmm/detail/exec_check_disable.hpp>
 #include <rmm/detail/export.hpp>
 #include <rmm/device_uvector.hpp>
@@ -33,7 +34,14 @@ template <class T> class device_scalar
     using pointer = typename array::pointer;
     using const_pointer = typename array::const_pointer;
 
+#if RMM_COMPAT_CLASSIC
+    /** Until RMM 0.18: uninitialised. */
+    device_scalar() : device_scalar(cuda_stream_view())
+    {
+    }
+#else
     device_scalar() = delete;
+#endif
     /** Uninitialised. */
     explicit device_scalar(
         cuda_stream_view stream,
@@ -43,7 +51,8 @@ template <class T> class device_scalar
     }
     /** @param initial_value must stay valid until the stream has copied it */
     explicit device_scalar(
-        const T &initial_value, cuda_stream_view stream,
+        const T &initial_value,
+        cuda_stream_view stream RMM_COMPAT_CLASSIC_DEFAULT(cuda_stream_view()),
         detail::any_device_resource mr = mr::detail::copy_of_current_default())
         : storage_(1, stream, std::move(mr))
     {
@@ -52,14 +61,16 @@ template <class T> class device_scalar
     /** With a temporary, device_scalar<int>(7, stream): waits for the stream, but not for a value
      * whose bytes are all the same, as those of 0, -1 and true are. */
     explicit device_scalar(
-        T &&initial_value, cuda_stream_view stream,
+        T &&initial_value,
+        cuda_stream_view stream RMM_COMPAT_CLASSIC_DEFAULT(cuda_stream_view()),
         detail::any_device_resource mr = mr::detail::copy_of_current_default())
         : storage_(1, stream, std::move(mr))
     {
         set_to_temporary(initial_value, stream);
     }
     device_scalar(
-        const device_scalar &other, cuda_stream_view stream,
+        const device_scalar &other,
+        cuda_stream_view stream RMM_COMPAT_CLASSIC_DEFAULT(cuda_stream_view()),
         detail::any_device_resource mr = mr::detail::copy_of_current_default())
         : storage_(other.storage_, stream, std::move(mr))
     {
@@ -67,13 +78,16 @@ template <class T> class device_scalar
     RMM_EXEC_CHECK_DISABLE
     device_scalar(device_scalar &&) noexcept = default;
     device_scalar &operator=(device_scalar &&) noexcept = default;
+#if !RMM_COMPAT_CLASSIC /* where that with a stream copies */
     device_scalar(const device_scalar &) = delete;
+#endif
     device_scalar &operator=(const device_scalar &) = delete;
     RMM_EXEC_CHECK_DISABLE
     ~device_scalar() = default;
 
     /** Waits for the stream. */
-    [[nodiscard]] value_type value(cuda_stream_view stream) const
+    [[nodiscard]] value_type
+    value(cuda_stream_view stream RMM_COMPAT_CLASSIC_DEFAULT(cuda_stream_view())) const
     {
         return storage_.front_element(stream);
     }
@@ -82,7 +96,18 @@ template <class T> class device_scalar
         storage_.set_element_async(0, value, stream);
     }
     /** A temporary would not live until the stream has copied it. */
-    void set_value_async(T &&, cuda_stream_view) = delete;
+    void set_value_async(const T &&, cuda_stream_view) = delete;
+#if RMM_COMPAT_CLASSIC
+    /** Until RMM 0.18: the value is read before the call returns. */
+    void set_value(const T &value, cuda_stream_view stream = cuda_stream_view())
+    {
+        set_to_temporary(value, stream);
+    }
+    void set_value_zero(cuda_stream_view stream = cuda_stream_view())
+    {
+        set_value_to_zero_async(stream);
+    }
+#endif
     void set_value_to_zero_async(cuda_stream_view stream)
     {
         storage_.set_element_to_zero_async(0, stream);
@@ -100,11 +125,12 @@ template <class T> class device_scalar
     {
         return 1;
     }
-    [[nodiscard]] device_async_resource_ref memory_resource() noexcept
+    [[nodiscard]] detail::resource_of_container
+    memory_resource() RMM_COMPAT_CLASSIC_CONST noexcept
     {
         return storage_.memory_resource();
     }
-    [[nodiscard]] cuda_stream_view stream() const noexcept
+    [[nodiscard]] detail::stream_of_container stream() const noexcept
     {
         return storage_.stream();
     }

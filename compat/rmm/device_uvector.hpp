@@ -105,7 +105,14 @@ template <class T> class device_uvector
         detail::copy_in_order(data() + index, &value, sizeof(T), stream);
     }
     /** A temporary would not live until the stream has copied it. */
+#if RMM_COMPAT_CLASSIC
+    void set_element_async(size_type index, const T &&value, cuda_stream_view stream)
+    { /* until RMM 0.18 it was taken */
+        set_element(index, value, stream);
+    }
+#else
     void set_element_async(size_type, const T &&, cuda_stream_view) = delete;
+#endif
     void set_element_to_zero_async(size_type index, cuda_stream_view stream)
     {
         check_index(index);
@@ -241,11 +248,12 @@ template <class T> class device_uvector
     }
 #endif
 
-    [[nodiscard]] device_async_resource_ref memory_resource() noexcept
+    [[nodiscard]] detail::resource_of_container
+    memory_resource() RMM_COMPAT_CLASSIC_CONST noexcept
     {
         return storage_.memory_resource();
     }
-    [[nodiscard]] cuda_stream_view stream() const noexcept
+    [[nodiscard]] detail::stream_of_container stream() const noexcept
     {
         return storage_.stream();
     }
@@ -262,11 +270,11 @@ template <class T> class device_uvector
   private:
     void check_index(size_type index) const
     {
-        RMM_EXPECTS(index < size(), "there is no such element", out_of_range);
+        RMM_COMPAT_EXPECTS(index < size(), "there is no such element", out_of_range);
     }
     static size_type bytes_of(size_type count)
     {
-        RMM_EXPECTS(
+        RMM_COMPAT_EXPECTS(
             count <= std::numeric_limits<size_type>::max() / sizeof(T),
             "the bytes of the elements do not fit into a size_t", invalid_argument);
         return count * sizeof(T);

@@ -13,6 +13,7 @@
 #include <string>
 
 #include <rmm/cxx/error.hpp>
+#include <rmm/detail/era.hpp>
 #include <rmm/detail/export.hpp>
 
 namespace RMM_NAMESPACE
@@ -70,6 +71,24 @@ class out_of_memory : public bad_alloc
     {
     }
 };
+
+namespace detail
+{
+
+/* Classes of one name differ in the two interfaces (rmm/detail/era.hpp), so all files of a program
+ * have the same. It has the definition of one of its files. Volatile: it is read, not deduced. */
+RMM_EXPORT inline const volatile bool is_classic = RMM_COMPAT_CLASSIC != 0;
+
+[[maybe_unused]] static const bool is_classic_everywhere = [] {
+    if (is_classic != (RMM_COMPAT_CLASSIC != 0)) {
+        throw logic_error("some files of this program were compiled with the headers "
+                          "of compat-classic and "
+                          "some without: name its folder for all or for none");
+    }
+    return true;
+}();
+
+} /* namespace detail */
 
 } /* namespace RMM_NAMESPACE */
 

@@ -9,15 +9,31 @@
 #define RMM_COMPAT_LOGGER_MACROS_HPP
 
 #include <rapids_logger/log_levels.h>
+#include <rmm/detail/era.hpp>
 
+#if RMM_COMPAT_CLASSIC
+#include <rmm/detail/spdlog.hpp>
+#endif
+
+#if RMM_COMPAT_CLASSIC && !defined(RMM_LOG_ACTIVE_LEVEL) && defined(SPDLOG_ACTIVE_LEVEL)
+#define RMM_LOG_ACTIVE_LEVEL SPDLOG_ACTIVE_LEVEL /* until RMM 24.12 */
+#endif
 #ifndef RMM_LOG_ACTIVE_LEVEL
 #define RMM_LOG_ACTIVE_LEVEL RAPIDS_LOGGER_LOG_LEVEL_INFO
 #endif
 
+/* Since RMM 26.10. */
+#define RMM_LOGGER_CALL(logger, level, ...) (logger).log(level, __VA_ARGS__)
+
+#if RMM_COMPAT_CLASSIC
+#define RMM_COMPAT_LOG_FUNCTION rmm::logger().log_of_any_version
+#else
+#define RMM_COMPAT_LOG_FUNCTION rmm::default_logger().log
+#endif
 #define RMM_COMPAT_LOG(level, ...)                                                     \
     do {                                                                               \
         if (RAPIDS_LOGGER_LOG_LEVEL_##level >= RMM_LOG_ACTIVE_LEVEL) {                 \
-            rmm::default_logger().log(                                                 \
+            RMM_COMPAT_LOG_FUNCTION(                                                   \
                 static_cast<rapids_logger::level_enum>(                                \
                     RAPIDS_LOGGER_LOG_LEVEL_##level),                                  \
                 __VA_ARGS__);                                                          \

@@ -24,6 +24,12 @@ using host_device_resource_ref = detail::synchronous_resource_ref<
 using host_device_async_resource_ref =
     detail::resource_ref<detail::host_accessible, detail::device_accessible>;
 
+namespace detail
+{
+/* How a container names its resource. */
+using resource_of_container = device_async_resource_ref;
+} /* namespace detail */
+
 /** @throws logic_error if the pointer is null */
 template <class Resource>
 device_async_resource_ref to_device_async_resource_ref_checked(Resource *resource)

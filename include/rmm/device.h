@@ -11,9 +11,9 @@
  *
  * Units: bytes; devices by CUDA ordinal.
  *
- * Every function calls the driver and may return the statuses that rmm/status.h lists for
- * that. A device that does not exist is RMM_ERR_CUDA, a NULL pointer for a result
- * RMM_ERR_INVALID_ARGUMENT.
+ * Every function but rmm_driver_set_default() calls the driver and may return the statuses that
+ * rmm/status.h lists for that. A device that does not exist is RMM_ERR_CUDA, a NULL pointer for
+ * a result RMM_ERR_INVALID_ARGUMENT.
  */
 #ifndef RMM_DEVICE_H
 #define RMM_DEVICE_H
@@ -38,6 +38,18 @@ extern "C" {
  */
 RMM_API const char *rmm_driver_name(void);
 
+/**
+ * The driver to use when RMM_DRIVER is unset. It is "cuda" until a program says otherwise: one for
+ * AMD GPUs calls this before anything else of the library. C++ files that are compiled for AMD
+ * do it by themselves (rmm/cxx/hip.hpp). Calls no driver.
+ *
+ * @param name  "cuda", "hip" or "sim"
+ * @return RMM_OK, also if it is the default already, or
+ *         RMM_ERR_INVALID_ARGUMENT  name is NULL or none of these
+ *         RMM_ERR_UNSUPPORTED       too late: this process has looked for a GPU already
+ */
+RMM_API RMM_NODISCARD rmm_status_t rmm_driver_set_default(const char *name);
+
 /** The number of devices that are visible to this process. */
 RMM_API RMM_NODISCARD rmm_status_t rmm_device_count(int *count_out);
 
@@ -53,7 +65,9 @@ typedef enum rmm_device_ability {
     RMM_ABILITY_SYSTEM,  /**< rmm/system_resource.h, rmm/sam_headroom_resource.h */
     RMM_ABILITY_ASYNC,   /**< rmm/async_resource.h */
     RMM_ABILITY_ASYNC_MANAGED, /**< rmm/async_managed_resource.h */
-    RMM_ABILITY_POOL_VIRTUAL   /**< RMM_POOL_VIRTUAL of rmm/pool_resource.h */
+    RMM_ABILITY_POOL_VIRTUAL,  /**< RMM_POOL_VIRTUAL of rmm/pool_resource.h */
+    RMM_ABILITY_ASYNC_PINNED,  /**< RMM_ASYNC_ON_HOST of rmm/async_resource.h */
+    RMM_ABILITY_ASYNC_ON_NODE  /**< RMM_ASYNC_ON_NODE of it */
 } rmm_device_ability_t;
 
 /**

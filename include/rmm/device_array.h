@@ -121,10 +121,6 @@ RMM_API RMM_NODISCARD rmm_status_t rmm_device_array_set_element_to_zero_async(
 RMM_API RMM_NODISCARD rmm_status_t rmm_device_array_get_element(
     const rmm_device_array_t *array, size_t index, void *value_out,
     rmm_stream_t stream);
-/** As rmm_device_array_get_element(), without waiting. */
-RMM_API RMM_NODISCARD rmm_status_t rmm_device_array_get_element_async(
-    const rmm_device_array_t *array, size_t index, void *value_out,
-    rmm_stream_t stream);
 /** Copy the first element to the host, as rmm_device_array_get_element(). */
 RMM_API RMM_NODISCARD rmm_status_t rmm_device_array_front(
     const rmm_device_array_t *array, void *value_out, rmm_stream_t stream);
@@ -149,8 +145,6 @@ RMM_API void *rmm_device_array_data(const rmm_device_array_t *array);
 RMM_API size_t rmm_device_array_size(const rmm_device_array_t *array);
 /** The number of elements that the memory has room for. */
 RMM_API size_t rmm_device_array_capacity(const rmm_device_array_t *array);
-/** The size of an element in bytes. */
-RMM_API size_t rmm_device_array_element_bytes(const rmm_device_array_t *array);
 /** True if there is no element. */
 RMM_API bool rmm_device_array_is_empty(const rmm_device_array_t *array);
 /** The stream on which the array frees. */
@@ -265,14 +259,6 @@ RMM_API rmm_resource_t *rmm_device_array_resource(const rmm_device_array_t *arra
         rmm_stream_t stream)                                                           \
     {                                                                                  \
         return rmm_device_array_get_element(&a->array, index, value_out, stream);      \
-    }                                                                                  \
-    RMM_TYPED_INLINE RMM_NODISCARD rmm_status_t                                        \
-        rmm_device_array_##name##_get_element_async(                                   \
-            const rmm_device_array_##name##_t *a, size_t index, type *value_out,       \
-            rmm_stream_t stream)                                                       \
-    {                                                                                  \
-        return rmm_device_array_get_element_async(                                     \
-            &a->array, index, value_out, stream);                                      \
     }                                                                                  \
     RMM_TYPED_INLINE RMM_NODISCARD rmm_status_t rmm_device_array_##name##_front(       \
         const rmm_device_array_##name##_t *a, type *value_out, rmm_stream_t stream)    \

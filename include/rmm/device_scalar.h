@@ -94,10 +94,6 @@ RMM_API RMM_NODISCARD rmm_status_t rmm_device_scalar_set_value_to_zero_async(
 RMM_API void
 rmm_device_scalar_set_stream(rmm_device_scalar_t *scalar, rmm_stream_t stream);
 
-/** Prefetch the value, as rmm_prefetch(), called on the scalar's device. */
-RMM_API RMM_NODISCARD rmm_status_t rmm_device_scalar_prefetch(
-    const rmm_device_scalar_t *scalar, int device, rmm_stream_t stream);
-
 /** The address of the value; NULL after a move or the end. */
 RMM_API void *rmm_device_scalar_data(const rmm_device_scalar_t *scalar);
 /** The number of values: 1, or 0 after a move or the end. */

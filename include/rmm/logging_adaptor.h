@@ -59,6 +59,14 @@ extern "C" {
  * the caller of the library). Costs some microseconds a row.
  */
 #define RMM_LOGGING_FORMAT_EXTENDED 1u
+/**
+ * Combined with | with one of the above: two columns behind RMM's, PoolBytes (reserved_bytes) and
+ * UsedBytes (current_bytes) of the pool below: the first resource below that is no adaptor and
+ * no binning resource. They are figures of the pool as it is after an allocation and before a free,
+ * for all its users, and of the time of the row, also while other threads use it. A row of a
+ * CUDA memory pool (async) costs a call of the driver more.
+ */
+#define RMM_LOGGING_FORMAT_POOL_SIZE 2u
 
 /** For flush_interval_ms: rows may be kept for any time. */
 #define RMM_LOGGING_NO_INTERVAL UINT32_MAX
@@ -80,7 +88,7 @@ typedef struct rmm_logging_options {
     rmm_logging_sink_fn sink; /**< besides a file, or instead of one */
     void *sink_arg;
     bool auto_flush;  /**< write every row before the call returns */
-    uint32_t format;  /**< RMM_LOGGING_FORMAT_* */
+    uint32_t format;  /**< RMM_LOGGING_FORMAT_*, combined with | */
     const char *name; /**< shown in /rmm; copied; default "logging" */
     /** Called with `sink_arg` when the adaptor has ended; NULL: nothing to free. Not called if
      * the creation fails, or in a forked child. */

@@ -79,11 +79,15 @@ typedef struct rmm_stats {
     uint64_t oom_count;      /**< requests refused for lack of memory */
     uint64_t
         invalid_free_count; /**< refused frees: wrong pointer, wrong size, double */
+    uint64_t free_bytes;    /**< held and in no live block: a pool's, an arena's */
+    uint64_t
+        largest_free_bytes; /**< largest block of these that needs no growth or merge */
+    uint64_t maximum_bytes; /**< most that reserved_bytes may become; 0: no maximum */
 } rmm_stats_t;
 
 #define RMM_STATS_INIT                                                                 \
     {                                                                                  \
-        sizeof(rmm_stats_t), 0, 0, 0, 0, 0, 0, 0, 0, 0                                 \
+        sizeof(rmm_stats_t), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                        \
     }
 
 /**
@@ -104,7 +108,8 @@ typedef struct rmm_stats {
  *         RMM_ERR_OUT_OF_HOST_MEMORY  no host memory for the accounting
  *         RMM_ERR_NO_DEVICE           no usable GPU
  *         RMM_ERR_UNSUPPORTED         the resource was created before fork(), in the
- *                                     parent
+ *                                     parent; or the stream captures, and CUDA allocates
+ *                                     no such memory in a graph (async_pinned)
  *         or the status that the program's function returned, for a custom or callback
  *         resource
  */
@@ -190,6 +195,10 @@ RMM_API uint32_t rmm_resource_properties(const rmm_resource_t *mr);
  * Read the statistics of this resource. Never blocks. Each figure is exact, but two figures
  * may be from moments a few nanoseconds apart. A resource over a CUDA memory pool queries the
  * driver for reserved_bytes.
+ *
+ * The figures are those of the same names in /rmm (docs/statistics.md). What a pool can hand out
+ * yet is free_bytes and, where it has a maximum, maximum_bytes - reserved_bytes; without one, what
+ * its upstream has left. An adaptor's free_bytes are 0: rmm_resource_upstream() leads to the pool.
  *
  * @param out  initialised with RMM_STATS_INIT; at most struct_size bytes are written
  * @return RMM_OK, or

@@ -23,6 +23,7 @@
 #include <rmm/device_resource.h>
 #include <rmm/device_scalar.h>
 #include <rmm/failure_callback_adaptor.h>
+#include <rmm/fallback_adaptor.h>
 #include <rmm/fixed_size_resource.h>
 #include <rmm/host_resource.h>
 #include <rmm/limiting_adaptor.h>
@@ -35,6 +36,7 @@
 #include <rmm/prefetch_adaptor.h>
 #include <rmm/resource.h>
 #include <rmm/resource_spec.h>
+#include <rmm/retry_adaptor.h>
 #include <rmm/sam_headroom_resource.h>
 #include <rmm/statistics_adaptor.h>
 #include <rmm/status.h>
@@ -45,5 +47,6 @@
 #include <rmm/torch.h>
 #include <rmm/tracking_adaptor.h>
 #include <rmm/version.h>
+#include <rmm/wait_adaptor.h>
 
 #endif /* RMM_RMM_H */

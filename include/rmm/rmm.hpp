@@ -25,9 +25,11 @@
 #include <rmm/cxx/device_array.hpp>
 #include <rmm/cxx/device_buffer.hpp>
 #include <rmm/cxx/device_scalar.hpp>
+#include <rmm/cxx/hip.hpp>
 #include <rmm/cxx/logging.hpp>
 #include <rmm/cxx/resource.hpp>
 #include <rmm/cxx/resources.hpp>
+#include <rmm/cxx/shortage.hpp>
 #include <rmm/cxx/statistics.hpp>
 #include <rmm/cxx/stream.hpp>
 #include <rmm/rmm.h>

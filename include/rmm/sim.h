@@ -3,7 +3,10 @@
  * @file rmm/sim.h
  *
  * The simulated GPU: a device model that finds bugs, for tests and for machines
- * without a GPU. Used when RMM_DRIVER=sim is in the environment, never silently.
+ * without a GPU. Used when RMM_DRIVER=sim is in the environment, never silently. It is a library
+ * of its own: programs that call these functions are linked with librmm-sim (pkg-config rmm-sim, or
+ * rmm-c::rmm-sim in CMake). Those down to rmm_sim_graph_destroy() stand for calls of CUDA; the
+ * others are for a program's tests.
  *
  *   RMM_SIM_DEVICES  number of devices, default 1
  *   RMM_SIM_MEMORY   memory of each, default 80GiB (address space, backed where touched)
@@ -12,7 +15,9 @@
  *                    of a driver function ("mem_alloc:3"), "any:N" of all together
  *   RMM_SIM_ATTRIBUTES  abilities to switch off: "managed_memory=0,peers=0"
  *     managed_memory, pageable_memory_access, concurrent_managed_access,
- *     virtual_memory, memory_pools, memory_pool_handle_types: as cudaDeviceAttr, all 1
+ *     virtual_memory, memory_pools, memory_pool_handle_types, host_numa_memory_pools,
+ *     host_memory_pools: as cudaDeviceAttr, all 1
+ *     host_numa_id   the NUMA node near a device: 0, 1, 0, ...; switched off: -1
  *     managed_alloc  0: managed_memory promises it, but an allocation answers 801, as
  *                    on a virtual GPU without unified memory
  *     managed_pools  0: no pool of managed memory, as CUDA before 13
@@ -56,7 +61,8 @@ typedef struct rmm_sim_graph *rmm_sim_graph_t;
 /** A kernel: receives the copied parameters, as CUDA copies them at the launch. */
 typedef void (*rmm_sim_kernel_fn)(const void *const *params);
 
-/** True if this process runs on the simulated GPU (initialises the driver). */
+/** True if this process runs on the simulated GPU: RMM_DRIVER is "sim", or librmm-c has opened it
+ * because rmm_driver_set_default() says so. Opens it in the first case. */
 RMM_API bool rmm_sim_active(void);
 
 /**
@@ -87,15 +93,8 @@ RMM_API int rmm_sim_event_destroy(rmm_sim_event_t event);
 RMM_API int rmm_sim_event_record(rmm_sim_event_t event, rmm_stream_t stream);
 /** Make a stream wait for an event, as cudaStreamWaitEvent(). */
 RMM_API int rmm_sim_stream_wait_event(rmm_stream_t stream, rmm_sim_event_t event);
-/** Run all work of a stream, as cudaStreamSynchronize(). */
-RMM_API int rmm_sim_stream_synchronize(rmm_stream_t stream);
 /** Run all work of the current device, as cudaDeviceSynchronize(). */
 RMM_API int rmm_sim_device_synchronize(void);
-
-/** Choose the device that this thread's calls go to. */
-RMM_API int rmm_sim_set_device(int device);
-/** Tell the device that this thread's calls go to. */
-RMM_API int rmm_sim_get_device(int *device_out);
 
 /**
  * Begin a capture, as cudaStreamBeginCapture().
@@ -105,27 +104,21 @@ RMM_API int rmm_sim_get_device(int *device_out);
 RMM_API int rmm_sim_begin_capture(rmm_stream_t stream, int mode);
 /** End a capture and make its graph, as cudaStreamEndCapture(). */
 RMM_API int rmm_sim_end_capture(rmm_stream_t stream, rmm_sim_graph_t *graph_out);
-/** Copy or instantiate a graph, which is the same here. The copy has its own launches. */
-RMM_API int rmm_sim_graph_copy(rmm_sim_graph_t graph, rmm_sim_graph_t *copy_out);
 /** Launch a graph on a stream, as cudaGraphLaunch(). */
 RMM_API int rmm_sim_graph_launch(rmm_sim_graph_t graph, rmm_stream_t stream);
 /** Destroy a graph, as cudaGraphExecDestroy(). */
 RMM_API int rmm_sim_graph_destroy(rmm_sim_graph_t graph);
 
-/** Draw a new order of work from here on. For tests. */
-RMM_API void rmm_sim_reseed(uint64_t seed);
-/** Run all queued work at each call, until the next reseed, like a GPU that is never
- * busy. For tests. */
+/** Run all queued work at each call from now on, like a GPU that is never busy. */
 RMM_API void rmm_sim_run_promptly(void);
+
 /**
- * Set the fault plan. For tests.
+ * Set the fault plan: a test of what a program does when a call of the driver fails.
  *
  * @param plan  syntax of RMM_SIM_FAIL; NULL or "" clears it
  * @return false if it does not parse
  */
 RMM_API bool rmm_sim_fail(const char *plan);
-/** True if a fault of the current plan has occurred. */
-RMM_API bool rmm_sim_fail_struck(void);
 
 /**
  * The number of violations: use of a destroyed stream or event; a double free; a free of an
@@ -139,24 +132,12 @@ RMM_API bool rmm_sim_fail_struck(void);
  * child this count includes the parent's violations before the fork; the printed number does not.
  */
 RMM_API uint64_t rmm_sim_violations(void);
-/** The text of the last violation, "" before the first; valid until the next. */
-RMM_API const char *rmm_sim_last_violation(void);
-
-/** rmm_sim_prefetched_to(), rmm_sim_preferred_at(): not the same for the whole range. */
-#define RMM_SIM_NOWHERE (-2)
-
-/** The target of the last prefetch of a range: a device, -1 for the host, RMM_SIM_NOWHERE. */
-RMM_API int rmm_sim_prefetched_to(const void *ptr, size_t bytes);
-/** The preferred location of a range: a device, -1 for the host, RMM_SIM_NOWHERE. */
-RMM_API int rmm_sim_preferred_at(const void *ptr, size_t bytes);
 
 /**
  * The bytes of one device that are allocated now from the simulated driver. Includes the
  * reserved memory of memory pools, memory of graphs, and physical memory, mapped or not.
  */
 RMM_API uint64_t rmm_sim_allocated_bytes(int device);
-/** The bytes of address ranges that are reserved now for mapped memory, mapped or not. */
-RMM_API uint64_t rmm_sim_address_bytes(void);
 
 #ifdef __cplusplus
 }

@@ -50,12 +50,13 @@ typedef struct CUstream_st *rmm_stream_t;
 
 /**
  * The default stream of the including file. Use this instead of NULL. In a file compiled
- * with CUDA_API_PER_THREAD_DEFAULT_STREAM a kernel launched on "stream 0" runs on the
- * per-thread stream, but NULL always means the legacy stream to this library. The library
- * would order the memory behind a stream on which the kernel does not run, and allocate it
- * again while the kernel still writes to it.
+ * with CUDA_API_PER_THREAD_DEFAULT_STREAM, or with HIP_API_PER_THREAD_DEFAULT_STREAM, a kernel
+ * launched on "stream 0" runs on the per-thread stream, but NULL always means the legacy
+ * stream to this library. The library would order the memory behind a stream on which the
+ * kernel does not run, and allocate it again while the kernel still writes to it.
  */
-#ifdef CUDA_API_PER_THREAD_DEFAULT_STREAM
+#if defined(CUDA_API_PER_THREAD_DEFAULT_STREAM) ||                                     \
+    defined(HIP_API_PER_THREAD_DEFAULT_STREAM)
 #define RMM_STREAM_DEFAULT RMM_STREAM_PER_THREAD
 #else
 #define RMM_STREAM_DEFAULT RMM_STREAM_LEGACY

@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/host_memory.h"
 #include "core/round.h"
+#include "driver/driver.h"
 
 RMM_COLD rmm_status_t rmm__adaptor_failed(rmm_adaptor_t *self, rmm_status_t status)
 {
@@ -48,6 +49,32 @@ rmm__adaptor_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_
     }
     rmm__adaptor_count_alloc(self, request->bytes);
     return RMM_OK;
+}
+
+bool rmm__adaptor_may_wait(const rmm_resource_t *mr, const rmm_request_t *request)
+{
+    rmm_status_t status;
+    const rmm_driver_t *driver = mr->device >= 0 ? rmm__driver(&status) : NULL;
+    rmm_stream_key_t key = {0};
+
+    return driver == NULL ||
+           driver->stream_key(request->stream, &key) != RMM_DRIVER_OK ||
+           key.capture_id == 0;
+}
+
+/* A memory pool of CUDA reuses what was freed only when a stream was synchronised since: the
+ * barrier alone does not show it that the work is over. */
+bool rmm__adaptor_finish_work(const rmm_resource_t *mr, const rmm_request_t *request)
+{
+    rmm_status_t status;
+    const rmm_driver_t *driver = mr->device >= 0 ? rmm__driver(&status) : NULL;
+
+    if (driver == NULL || rmm__driver_wait_device(driver, mr->device) != RMM_OK) {
+        return false;
+    }
+    return rmm_stream_is_default(request->stream)
+               ? rmm__driver_wait_default_stream(mr->device) == RMM_OK
+               : rmm__driver_wait_stream(driver, request->stream) == RMM_DRIVER_OK;
 }
 
 void rmm__adaptor_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *request)

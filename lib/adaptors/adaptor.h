@@ -38,20 +38,24 @@ typedef struct rmm_adaptor {
     rmm_tally_t tally;   /* since creation */
 } rmm_adaptor_t;
 
-/* What a concrete adaptor is made of. */
+/* The parts of a concrete adaptor. */
 typedef struct rmm_adaptor_plan {
     const rmm_resource_ops_t *ops; /* two, from RMM_ADAPTOR_OPS */
     size_t bytes;                  /* of the concrete type */
     const char *name;              /* NULL: the type's */
 } rmm_adaptor_plan_t;
 
+#define RMM_ADAPTOR_OPS_OVER(type, alloc_, dealloc_, trim_, destroy_, is_ready)        \
+    {                                                                                  \
+        .type_name = (type), .alloc = (alloc_), .dealloc = (dealloc_),                 \
+        .trim = (trim_), .destroy = (destroy_), .ready_on_all_streams = (is_ready)     \
+    }
+
 /* Tables for an upstream whose blocks are not, and are, ready on all streams. */
 #define RMM_ADAPTOR_OPS(type, alloc, dealloc, trim, destroy)                           \
     {                                                                                  \
-        {type, alloc, dealloc, trim, destroy, NULL, false, false, NULL, false, NULL},  \
-        {                                                                              \
-            type, alloc, dealloc, trim, destroy, NULL, true, false, NULL, false, NULL  \
-        }                                                                              \
+        RMM_ADAPTOR_OPS_OVER(type, alloc, dealloc, trim, destroy, false),              \
+            RMM_ADAPTOR_OPS_OVER(type, alloc, dealloc, trim, destroy, true)            \
     }
 
 /*
@@ -72,7 +76,7 @@ rmm__adaptor_is(const rmm_resource_t *mr, const rmm_resource_ops_t *ops)
     return its == &ops[0] || its == &ops[1];
 }
 
-/* What a function of one type refuses first: NULL, and a resource of another type than `what`,
+/* A function of one type refuses these first: NULL, and a resource of another type than `what`,
  * such as "an aligned adaptor". */
 rmm_status_t rmm__adaptor_check(
     const rmm_resource_t *mr, const rmm_resource_ops_t *ops, const char *what);
@@ -213,6 +217,16 @@ rmm__adaptor_pass_free(rmm_adaptor_t *self, void *ptr, const rmm_request_t *requ
 
 /* Counted down, passed on, and up again if upstream refused: then false. */
 bool rmm__adaptor_free(rmm_adaptor_t *self, void *ptr, const rmm_request_t *request);
+
+/* --- before another attempt ----------------------------------------------------------- */
+
+/* False while the request's stream captures: what others free would not get into the capture, and
+ * a synchronise would ruin it. */
+bool rmm__adaptor_may_wait(const rmm_resource_t *mr, const rmm_request_t *request);
+
+/* Wait for the work that is queued on the device, so that what was freed behind it is usable by
+ * the request's stream. Leaves captures alone. False: there is no device, or it failed. */
+bool rmm__adaptor_finish_work(const rmm_resource_t *mr, const rmm_request_t *request);
 
 /* --- the ops of an adaptor that does nothing else ------------------------------------ */
 

@@ -5,7 +5,7 @@
  * wrong free is refused here. Upstream checks all other frees.
  *
  * Accounting: upstream sees another size than the user requested, so this resource, not
- * upstream, enters and settles those requests at the location.
+ * upstream, and counts those requests at the location.
  *
  * Locking: `lock` protects `blocks`. A block leaves the map before upstream has it back,
  * because the same address may be handed out again at once.
@@ -15,6 +15,7 @@
 #include <inttypes.h>
 
 #include "adaptors/adaptor.h"
+#include "base/count.h"
 #include "base/diag_attach.h"
 #include "core/assert.h"
 #include "core/mutex.h"
@@ -39,7 +40,7 @@ static aligned_t *from_base(rmm_resource_t *mr)
 
 /* --- arithmetic --------------------------------------------------------------------- */
 
-/* What the block gets; RMM_ALIGN_DEFAULT: upstream gives that anyway. */
+/* The alignment that the block gets; RMM_ALIGN_DEFAULT: upstream gives that anyway. */
 static uint64_t alignment_of(const aligned_t *self, const rmm_request_t *request)
 {
     uint64_t alignment = request->align;
@@ -114,9 +115,7 @@ static bool reserve_block(aligned_t *self)
 /* A block that is in the map was freed at upstream, which gave it out again. */
 RMM_COLD static void forget_stale(aligned_t *self, const rmm_pointer_map_entry_t *stale)
 {
-    const rmm_request_t request = {.bytes = stale->bytes, .user = is_of_user(stale)};
-
-    rmm__request_settle(&self->adaptor.base, &request, 0);
+    rmm__count_user_free(&self->adaptor.base, is_of_user(stale), stale->bytes, 0);
     rmm__adaptor_count_free(&self->adaptor, stale->bytes, 1);
     rmm__resource_warn_stale(&self->adaptor.base, stale->ptr, stale->bytes);
 }
@@ -167,7 +166,7 @@ take_larger(aligned_t *self, const rmm_request_t *request, void **ptr_out)
     block.owner = pack(original, alignment, request->user);
     block.ptr = (char *)original + (-(uintptr_t)original & (alignment - 1));
     settle_block(self, &block);
-    rmm__request_enter(&self->adaptor.base, request, 0);
+    rmm__count_user_alloc(&self->adaptor.base, request->user, request->bytes, 0);
     *ptr_out = block.ptr;
     return RMM_OK;
 }
@@ -212,12 +211,12 @@ aligned_dealloc_op(rmm_resource_t *mr, void *ptr, const rmm_request_t *request)
 {
     aligned_t *self = from_base(mr);
     rmm_pointer_map_entry_t block;
-    rmm_request_t larger, counted = *request;
+    rmm_request_t larger;
 
     switch (judge(self, ptr, request->bytes, &block)) {
     case VERDICT_OURS:
-        counted.user = is_of_user(&block); /* as it was allocated */
-        rmm__request_settle(mr, &counted, 0);
+        /* as it was allocated */
+        rmm__count_user_free(mr, is_of_user(&block), request->bytes, 0);
         rmm__adaptor_count_free(&self->adaptor, request->bytes, 1);
         larger = upstream_request(&block, request->stream);
         rmm__resource_dealloc(mr->upstream, original_of(&block), &larger);
@@ -260,8 +259,11 @@ static void aligned_destroy(rmm_resource_t *mr)
         rmm__pointer_map_erase(&self->blocks, block.ptr);
         rmm__diag_on_left(
             mr->instance_id, mr->device, block.ptr, block.bytes, RMM_STREAM_LEGACY);
-        rmm__location_forget(
-            &mr->accounting, &(rmm_location_left_t){.bytes = block.bytes, .count = 1});
+        if (is_of_user(&block)) {
+            rmm__location_forget(
+                &mr->accounting,
+                &(rmm_location_left_t){.bytes = block.bytes, .count = 1});
+        }
         rmm__resource_dealloc(mr->upstream, original_of(&block), &larger);
     }
     rmm__pointer_map_fini(&self->blocks);

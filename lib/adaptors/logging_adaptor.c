@@ -21,12 +21,16 @@
 #include "core/thread_id.h"
 
 #define CALLER_DEPTH 16u
-#define CALLER_BYTES (RMM_ROW_BYTES - RMM_EVENT_CSV_BYTES - 64)
+#define CALLER_BYTES (RMM_ROW_BYTES - RMM_EVENT_CSV_BYTES - 128)
+#define POOL_COLUMNS ",PoolBytes,UsedBytes"
+#define EXTENDED_COLUMNS ",Device,DurationNs,Caller"
 
 typedef struct logging {
     rmm_adaptor_t adaptor; /* first member */
     rmm_row_writer_t writer;
     bool extended;
+    const rmm_resource_t *pool; /* borrowed: upstream, or what that stands on; NULL: no
+                                   columns of it */
     void (*sink_destroy)(void *sink_arg); /* NULL: the program frees it */
 } logging_t;
 
@@ -57,7 +61,48 @@ static void describe_caller(char text[RMM_FRAME_BYTES])
     }
 }
 
-/* The columns behind the six, in the place of the newline at to[-1]. */
+typedef struct pool_figures {
+    uint64_t pool_bytes, used_bytes;
+} pool_figures_t;
+
+/* The resource that the blocks belong to, below adaptors and bins. */
+static const rmm_resource_t *pool_below(const rmm_resource_t *mr)
+{
+    while (mr->upstream != NULL &&
+           !atomic_load_explicit(&mr->ops, memory_order_relaxed)->owns_blocks) {
+        mr = mr->upstream;
+    }
+    return mr;
+}
+
+/* Without the writer's lock: a CUDA memory pool is asked, which is a call of the driver. What is in
+ * use comes first, so that it is not more than a pool that grows meanwhile. */
+static pool_figures_t figures_of(const rmm_resource_t *pool)
+{
+    void (*refresh)(const rmm_resource_t *) =
+        atomic_load_explicit(&pool->ops, memory_order_relaxed)->refresh;
+
+    uint64_t used_bytes = RMM_ACCOUNTING_GET(&pool->accounting, current_bytes);
+
+    if (refresh != NULL) {
+        refresh(pool);
+    }
+    return (pool_figures_t){
+        RMM_ACCOUNTING_GET(&pool->accounting, reserved_bytes), used_bytes};
+}
+
+/* These columns stand in the place of the newline at to[-1], and end with one. */
+static char *put_figures(char *to, const pool_figures_t *figures)
+{
+    to[-1] = ',';
+    to = rmm__csv_decimal(to, figures->pool_bytes);
+    *to++ = ',';
+    to = rmm__csv_decimal(to, figures->used_bytes);
+    *to++ = '\n';
+    return to;
+}
+
+/* Likewise. */
 static char *
 put_extension(char *to, int device, int64_t duration_ns, const char *caller)
 {
@@ -78,11 +123,15 @@ put_extension(char *to, int device, int64_t duration_ns, const char *caller)
 static void put_row(logging_t *self, rmm_event_t *event, int64_t duration_ns)
 {
     char caller[RMM_FRAME_BYTES];
+    pool_figures_t figures = {0, 0};
     char *row;
     char *end;
 
     if (self->extended) {
         describe_caller(caller);
+    }
+    if (self->pool != NULL) {
+        figures = figures_of(self->pool);
     }
     event->thread = rmm__thread_id();
     row = rmm__row_begin(&self->writer);
@@ -91,6 +140,9 @@ static void put_row(logging_t *self, rmm_event_t *event, int64_t duration_ns)
     }
     event->time_ns = rmm__clock_ns(CLOCK_REALTIME);
     end = row + rmm__event_csv(row, event, &self->writer.clock);
+    if (self->pool != NULL) {
+        end = put_figures(end, &figures);
+    }
     if (self->extended) {
         end = put_extension(end, self->adaptor.base.device, duration_ns, caller);
     }
@@ -163,7 +215,11 @@ const char *rmm_logging_header(uint32_t format)
     case RMM_LOGGING_FORMAT_RMM:
         return RMM_EVENT_CSV_HEADER;
     case RMM_LOGGING_FORMAT_EXTENDED:
-        return RMM_EVENT_CSV_HEADER ",Device,DurationNs,Caller";
+        return RMM_EVENT_CSV_HEADER EXTENDED_COLUMNS;
+    case RMM_LOGGING_FORMAT_POOL_SIZE:
+        return RMM_EVENT_CSV_HEADER POOL_COLUMNS;
+    case RMM_LOGGING_FORMAT_EXTENDED | RMM_LOGGING_FORMAT_POOL_SIZE:
+        return RMM_EVENT_CSV_HEADER POOL_COLUMNS EXTENDED_COLUMNS;
     default:
         return NULL;
     }
@@ -192,7 +248,7 @@ static rmm_status_t choose_options(rmm_logging_options_t *opts)
 
     RMM_CHECK_ARG(
         rmm_logging_header(opts->format) != NULL,
-        "format is not one of RMM_LOGGING_FORMAT_*");
+        "format is none of RMM_LOGGING_FORMAT_*, combined with |");
     if (opts->path == NULL && opts->sink == NULL && path != NULL && path[0] != '\0') {
         opts->path = path;
     }
@@ -224,7 +280,9 @@ rmm_status_t rmm_logging_adaptor_create(
         return status;
     }
     self = from_base(&adaptor->base);
-    self->extended = opts.format == RMM_LOGGING_FORMAT_EXTENDED;
+    self->extended = (opts.format & RMM_LOGGING_FORMAT_EXTENDED) != 0;
+    self->pool =
+        (opts.format & RMM_LOGGING_FORMAT_POOL_SIZE) != 0 ? pool_below(upstream) : NULL;
     if (self->extended) {
         rmm__call_stack_prepare();
     }

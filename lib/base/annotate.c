@@ -163,7 +163,7 @@ static bool begin_heap_locked(const void *ptr, size_t bytes)
 void rmm__annotate_chunk(int device, const void *ptr, size_t bytes, bool is_cuda)
 {
     RMM_UNCANCELLED;
-    static atomic_bool is_told;
+    static atomic_bool is_logged;
     rmm_driver_scope_t scope;
     bool good = true;
 
@@ -177,7 +177,7 @@ void rmm__annotate_chunk(int device, const void *ptr, size_t bytes, bool is_cuda
     }
     rmm__mutex_unlock(&lock);
     rmm__driver_scope_leave(&scope);
-    if (!good && !atomic_exchange_explicit(&is_told, true, memory_order_relaxed)) {
+    if (!good && !atomic_exchange_explicit(&is_logged, true, memory_order_relaxed)) {
         rmm__log_info(
             "chunk %p bytes %zu is not annotated: the tool refused it, or no host "
             "memory; further such chunks are not logged",
@@ -409,12 +409,12 @@ static bool start_cuda(int device)
 
 bool rmm__annotate_open(int device)
 {
-    static atomic_bool is_told;
+    static atomic_bool is_logged;
 
     if (rmm__nvtx_memory_is_asked_for() && start_cuda(device)) {
         pthread_once(&open_once, open_tool);
         /* not inside of it: the log's function may create a resource */
-        if (!atomic_exchange_explicit(&is_told, true, memory_order_relaxed)) {
+        if (!atomic_exchange_explicit(&is_logged, true, memory_order_relaxed)) {
             rmm__nvtx_memory_log();
         }
     }

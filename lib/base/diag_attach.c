@@ -103,15 +103,9 @@ static void fill_services(rmm_diag_services_v1_t *services)
     services->driver_name = driver->name;
     services->observe = driver->observe != NULL ? observe : NULL;
     services->side_file = side_file;
-    if (services->struct_size > offsetof(rmm_diag_services_v1_t, block_bytes)) {
-        services->block_bytes = sizeof(rmm_diag_block_v1_t);
-    }
-    if (services->struct_size > offsetof(rmm_diag_services_v1_t, queue)) {
-        services->queue = driver->queue;
-    }
-    if (services->struct_size > offsetof(rmm_diag_services_v1_t, stream_facts)) {
-        services->stream_facts = driver->observe != NULL ? stream_facts : NULL;
-    }
+    services->block_bytes = sizeof(rmm_diag_block_v1_t);
+    services->queue = driver->queue;
+    services->stream_facts = driver->observe != NULL ? stream_facts : NULL;
 }
 
 rmm_status_t rmm_diag_attach_v1(
@@ -122,8 +116,8 @@ rmm_status_t rmm_diag_attach_v1(
 
     RMM_CHECK_ARG(new_hooks != NULL && services_out != NULL, "an argument is NULL");
     RMM_CHECK_ARG(
-        new_hooks->struct_size >= offsetof(rmm_diag_hooks_v1_t, guard_bytes) &&
-            services_out->struct_size >= offsetof(rmm_diag_services_v1_t, block_bytes),
+        new_hooks->struct_size >= sizeof(hooks) &&
+            services_out->struct_size >= sizeof(*services_out),
         "struct_size is smaller than that of version 1");
     RMM_CHECK_ARG(
         new_hooks->on_alloc != NULL && new_hooks->on_free != NULL, "a hook is NULL");
@@ -136,10 +130,7 @@ rmm_status_t rmm_diag_attach_v1(
         return rmm__error(
             RMM_ERR_UNSUPPORTED, "a diagnosis library is attached already");
     }
-    memcpy(
-        &hooks, new_hooks,
-        new_hooks->struct_size < sizeof(hooks) ? new_hooks->struct_size
-                                               : sizeof(hooks));
+    hooks = *new_hooks;
     driver = table;
     fill_services(services_out);
     found_attached = looking;

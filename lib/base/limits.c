@@ -157,7 +157,7 @@ static bool may_have_free(const rmm_resource_t *mr, uint32_t location)
     const rmm_segment_slot_t *slot = mr->accounting.slot;
 
     return mr->accounting.location == location &&
-           atomic_load_explicit(&mr->ops, memory_order_relaxed)->settles &&
+           atomic_load_explicit(&mr->ops, memory_order_relaxed)->owns_blocks &&
            rmm__figure_get(&slot->reserved_bytes) >
                rmm__figure_get(&slot->current_bytes);
 }
@@ -261,15 +261,15 @@ rmm_status_t rmm__growth_check(rmm_resource_t *mr, uint64_t bytes)
 {
     const bound_t bound = location_bound(mr);
 
-    return held_of(&bound) <= bound.limit_bytes || !rmm__requests_any()
+    return held_of(&bound) <= bound.limit_bytes || !rmm__requests_pending()
                ? RMM_OK
                : refuse(mr, &bound, bytes, true);
 }
 
 /* --- allocations ---------------------------------------------------------------------- */
 
-RMM_COLD rmm_status_t rmm__resource_alloc_asked(
-    rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
+RMM_COLD rmm_status_t
+rmm__limits_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
 {
     const bound_t bound = {
         .limit_bytes = rmm__requests_limit(&mr->accounting, mr->instance_id),
@@ -283,14 +283,14 @@ RMM_COLD rmm_status_t rmm__resource_alloc_asked(
         rmm__block_report_obey();
     }
     if (bound.limit_bytes == RMM_SEGMENT_NO_LIMIT || request->bytes == 0) {
-        return rmm__resource_alloc_unasked(mr, request, ptr_out);
+        return rmm__resource_alloc_unlimited(mr, request, ptr_out);
     }
     if (!promise(&bound, request->bytes)) {
         rmm__accounting_oom(&mr->accounting);
         return refuse(mr, &bound, request->bytes, false);
     }
     note_calm(&bound, request->bytes);
-    status = rmm__resource_alloc_unasked(mr, request, ptr_out);
+    status = rmm__resource_alloc_unlimited(mr, request, ptr_out);
     take_back(&bound, request->bytes);
     return status;
 }

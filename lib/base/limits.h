@@ -20,7 +20,7 @@
 
 #include "publish/requests.h"
 
-/* One while rmm__requests_any(). */
+/* One while rmm__requests_pending(). */
 rmm_status_t
 rmm__limits_begin_growth(rmm_resource_t *mr, uint64_t bytes, uint64_t *promised_out);
 void rmm__limits_end_growth(const rmm_resource_t *mr, uint64_t promised);
@@ -34,8 +34,8 @@ static inline rmm_status_t
 rmm__growth_begin(rmm_resource_t *mr, uint64_t bytes, uint64_t *promised_out)
 {
     *promised_out = 0;
-    return rmm__requests_any() ? rmm__limits_begin_growth(mr, bytes, promised_out)
-                               : RMM_OK;
+    return rmm__requests_pending() ? rmm__limits_begin_growth(mr, bytes, promised_out)
+                                   : RMM_OK;
 }
 
 static inline void rmm__growth_end(const rmm_resource_t *mr, uint64_t promised)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What resources refuse, and what they find amiss: counted, and told in the log.
+ * What resources refuse, and what they find amiss: counted, and logged.
  */
 #include "base/resource_impl.h"
 

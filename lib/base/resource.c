@@ -176,7 +176,6 @@ static rmm_status_t open_accounting(rmm_resource_t *mr, const rmm_resource_desc_
             .instance_id = mr->instance_id,
             .upstream_id = desc->upstream != NULL ? desc->upstream->instance_id : 0,
             .location = location,
-            .lock = desc->accounting_lock,
             .has_blocks = desc->ops->list_blocks != NULL,
         });
 }
@@ -230,12 +229,12 @@ rmm_status_t rmm__resource_init_over(
 }
 
 /* Subtract the live bytes of users from the location: the resource that held them ends. */
-static void settle_outstanding(rmm_resource_t *mr)
+static void forget_outstanding(rmm_resource_t *mr)
 {
     rmm_stats_t stats = RMM_STATS_INIT;
     rmm_accounting_sums_t sums;
 
-    if (atomic_load_explicit(&mr->ops, memory_order_relaxed)->settles) {
+    if (atomic_load_explicit(&mr->ops, memory_order_relaxed)->owns_blocks) {
         rmm__accounting_stats(&mr->accounting, &stats);
         rmm__accounting_sums(&mr->accounting, &sums);
         rmm__location_forget(
@@ -251,24 +250,14 @@ void rmm__resource_fini(rmm_resource_t *mr)
     rmm_resource_t *upstream = mr->upstream;
 
     registry_remove(mr);
-    settle_outstanding(mr);
-    rmm__location_leave(&mr->accounting.user);
+    if (!rmm__resource_is_forked(mr)) { /* the child's figures never had it */
+        forget_outstanding(mr);
+        rmm__location_end(&mr->accounting);
+    }
     rmm__accounting_close(&mr->accounting);
     rmm__free(mr->name);
     mr->magic = 0;
     rmm_resource_release(upstream);
-}
-
-void rmm__request_enter(
-    rmm_resource_t *mr, const rmm_request_t *request, uint64_t padding)
-{
-    rmm__request_enter_striped(mr, request, padding, rmm__stripe_here());
-}
-
-void rmm__request_settle(
-    rmm_resource_t *mr, const rmm_request_t *request, uint64_t padding)
-{
-    rmm__request_settle_striped(mr, request, padding, rmm__stripe_here());
 }
 
 /* --- public calls ----------------------------------------------------------------- */
@@ -442,7 +431,14 @@ RMM_COLD static rmm_status_t end_unusual(
     return RMM_OK;
 }
 
-/* Under a limit, to be trimmed first, traced, or perhaps diagnosed. */
+/* The one question of the fast path: an operator has a request, the trace is on, or a diagnosis is
+ * attached or may be. */
+static inline bool is_attended(void)
+{
+    return rmm__requests_or_trace() || rmm__diag_may_ask();
+}
+
+/* The answer was yes. */
 RMM_COLD static rmm_status_t
 allocate_attended(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
 {
@@ -484,14 +480,14 @@ RMM_HOT_INLINE rmm_status_t allocate(
     if (bytes > PTRDIFF_MAX) {
         return alloc_failed(mr, &request, too_large(mr, bytes));
     }
-    if (rmm__requests_attended() || rmm__diag_may_ask()) {
+    if (is_attended()) {
         return allocate_attended(mr, &request, ptr_out);
     }
 
     if (request.user) {
         rmm__nvtx_begin_alloc(bytes);
     }
-    status = rmm__resource_alloc_unasked(mr, &request, ptr_out);
+    status = rmm__resource_alloc_unlimited(mr, &request, ptr_out);
     if (request.user) {
         rmm__nvtx_end();
     }

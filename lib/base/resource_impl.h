@@ -12,11 +12,11 @@
  *  - 0 bytes: alloc() counts one allocation and yields NULL, dealloc() of NULL counts it
  *    as freed.
  *  - alloc() writes *ptr_out only when it returns RMM_OK. The resource that obtains a block
- *    counts it up: its slot, and rmm__request_enter() for the location. The same resource
- *    counts it down. If it then cannot return the block, it frees it as the user would.
+ *    counts it up (base/count.h), and the same resource counts it down. If it then cannot
+ *    return the block, it frees it as the user would.
  *  - dealloc() first checks the free. If it is invalid, dealloc() calls
- *    rmm__resource_refuse_free() and changes nothing. Else it counts down (its slot, and
- *    rmm__request_settle() for the location) before the block can be allocated again.
+ *    rmm__resource_refuse_free() and changes nothing. Else it counts the block down before
+ *    it can be allocated again.
  *  - A resource that allocates from its upstream for itself (a pool's chunk) passes a request
  *    with `user` false. One that passes a request through (an adaptor) passes the caller's
  *    request, and the user's bytes are counted once.
@@ -98,9 +98,9 @@ typedef struct rmm_resource_ops {
     /* What alloc() returns may be used on every stream at once (cudaMalloc), not only
      * in the order of the stream of the request. */
     bool ready_on_all_streams;
-    /* The blocks are its own: it enters and settles requests. False for what only passes
-     * requests on to its upstream (an adaptor). */
-    bool settles;
+    /* The blocks are its own, and it counts them. False for what only passes requests on to its
+     * upstream (an adaptor). */
+    bool owns_blocks;
     /* Two resources whose tables have the same function, which are not the same. NULL: a
      * resource equals itself only. */
     bool (*is_equal)(const rmm_resource_t *a, const rmm_resource_t *b);
@@ -142,9 +142,6 @@ typedef struct rmm_resource_desc {
     uint32_t properties;
     int device;          /* where its driver calls are made; -1: it makes none */
     bool in_host_memory; /* counted at the host's location, whatever the device is */
-    rmm_mutex_t *
-        accounting_lock; /* held wherever its accounting is written, and there until after
-                                rmm__resource_fini(); NULL: there is no such lock */
 } rmm_resource_desc_t;
 
 /*
@@ -184,7 +181,7 @@ void rmm__resource_fini(rmm_resource_t *mr);
 rmm_resource_t *rmm__resource_next_used(rmm_resource_t *last);
 
 /* No limit applies to it, as far as the caller knows. */
-static inline rmm_status_t rmm__resource_alloc_unasked(
+static inline rmm_status_t rmm__resource_alloc_unlimited(
     rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
 {
     /* relaxed: the table itself is constant */
@@ -193,107 +190,22 @@ static inline rmm_status_t rmm__resource_alloc_unasked(
 }
 
 /* With limits and trims of /rmm: limits.c. */
-rmm_status_t rmm__resource_alloc_asked(
-    rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out);
+rmm_status_t
+rmm__limits_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out);
 
 /* The calls of one resource on another: no argument checks, `user` as the request says. */
 static inline rmm_status_t
 rmm__resource_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
 {
-    return rmm__requests_any() ? rmm__resource_alloc_asked(mr, request, ptr_out)
-                               : rmm__resource_alloc_unasked(mr, request, ptr_out);
+    return rmm__requests_pending()
+               ? rmm__limits_alloc(mr, request, ptr_out)
+               : rmm__resource_alloc_unlimited(mr, request, ptr_out);
 }
 
 static inline void
 rmm__resource_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *request)
 {
     atomic_load_explicit(&mr->ops, memory_order_relaxed)->dealloc(mr, ptr, request);
-}
-
-/*
- * Before a resource takes the lock under which it enters or settles this request. (A chunk
- * for a pool above counts nothing, so both need not share the location.)
- */
-static inline void rmm__request_announce(
-    rmm_resource_t *mr, const rmm_request_t *request, uint64_t padding)
-{
-    if (request->user || padding != 0) {
-        rmm__location_be_user(&mr->accounting.user);
-    }
-}
-
-/*
- * The user's bytes come to the location, and what rounding adds to them in any request. Called
- * by the resource that has obtained the block, before any other thread has it. Sums are counted
- * on this stripe.
- */
-static inline void rmm__request_enter_striped(
-    rmm_resource_t *mr, const rmm_request_t *request, uint64_t padding, uint32_t stripe)
-{
-    uint32_t location = mr->accounting.location;
-
-    rmm__request_announce(mr, request, padding);
-    RMM_ASSERT(rmm__location_mode(&mr->accounting.user) != RMM_LOCATION_OWNS);
-    if (request->user) {
-        rmm__location_alloc_striped(location, stripe, request->bytes, padding);
-    } else if (padding != 0) {
-        rmm__location_padding_striped(location, stripe, padding, 0);
-    }
-}
-
-/* They leave it. Called by the resource that knows the free is right. */
-static inline void rmm__request_settle_striped(
-    rmm_resource_t *mr, const rmm_request_t *request, uint64_t padding, uint32_t stripe)
-{
-    uint32_t location = mr->accounting.location;
-
-    rmm__request_announce(mr, request, padding);
-    RMM_ASSERT(rmm__location_mode(&mr->accounting.user) != RMM_LOCATION_OWNS);
-    if (request->user) {
-        rmm__location_free_striped(location, stripe, request->bytes, padding);
-    } else if (padding != 0) {
-        rmm__location_padding_striped(location, stripe, 0, padding);
-    }
-}
-
-/* The same where nothing is known of the stripe. */
-void rmm__request_enter(
-    rmm_resource_t *mr, const rmm_request_t *request, uint64_t padding);
-void rmm__request_settle(
-    rmm_resource_t *mr, const rmm_request_t *request, uint64_t padding);
-
-/* The same two of a resource that writes all its accounting under one lock, which is held. The
- * request was announced. Not as a request: only the rare case needs one in memory. */
-static inline void rmm__request_enter_locked(
-    rmm_resource_t *mr, bool is_user, uint64_t bytes, uint64_t padding)
-{
-    if (!rmm__location_is_owned_locked(&mr->accounting.user)) {
-        rmm__request_enter(
-            mr, &(rmm_request_t){.bytes = bytes, .user = is_user}, padding);
-        return;
-    }
-    if (is_user) {
-        rmm__location_alloc_owned(&mr->accounting, bytes);
-    }
-    if (padding != 0) {
-        rmm__location_padding_owned(&mr->accounting, padding);
-    }
-}
-
-static inline void rmm__request_settle_locked(
-    rmm_resource_t *mr, bool is_user, uint64_t bytes, uint64_t padding)
-{
-    if (!rmm__location_is_owned_locked(&mr->accounting.user)) {
-        rmm__request_settle(
-            mr, &(rmm_request_t){.bytes = bytes, .user = is_user}, padding);
-        return;
-    }
-    if (is_user) {
-        rmm__location_free_owned(&mr->accounting, bytes);
-    }
-    if (padding != 0) {
-        rmm__location_padding_owned(&mr->accounting, -padding);
-    }
 }
 
 /* Subtract an amount from a figure; false, and no change, if the figure is smaller. */

@@ -192,21 +192,6 @@ set(rmm_device_array_t *array, size_t index, const void *value, rmm_stream_t str
                : status;
 }
 
-static rmm_status_t
-get(const rmm_device_array_t *array, size_t index, void *value_out, rmm_stream_t stream,
-    when_t when)
-{
-    rmm_status_t status;
-
-    RMM_CHECK_ARG(array != NULL, "the array is NULL");
-    RMM_CHECK_ARG(value_out != NULL, "value_out is NULL");
-    status = check_index(array, index);
-    return status == RMM_OK ? transfer(
-                                  array, value_out,
-                                  rmm_device_array_element(array, index), stream, when)
-                            : status;
-}
-
 rmm_status_t rmm_device_array_set_element(
     rmm_device_array_t *array, size_t index, const void *value, rmm_stream_t stream)
 {
@@ -235,19 +220,21 @@ rmm_status_t rmm_device_array_set_element_to_zero_async(
 rmm_status_t rmm_device_array_get_element(
     const rmm_device_array_t *array, size_t index, void *value_out, rmm_stream_t stream)
 {
-    return get(array, index, value_out, stream, DONE);
-}
+    rmm_status_t status;
 
-rmm_status_t rmm_device_array_get_element_async(
-    const rmm_device_array_t *array, size_t index, void *value_out, rmm_stream_t stream)
-{
-    return get(array, index, value_out, stream, QUEUED);
+    RMM_CHECK_ARG(array != NULL, "the array is NULL");
+    RMM_CHECK_ARG(value_out != NULL, "value_out is NULL");
+    status = check_index(array, index);
+    return status == RMM_OK ? transfer(
+                                  array, value_out,
+                                  rmm_device_array_element(array, index), stream, DONE)
+                            : status;
 }
 
 rmm_status_t rmm_device_array_front(
     const rmm_device_array_t *array, void *value_out, rmm_stream_t stream)
 {
-    return get(array, 0, value_out, stream, DONE);
+    return rmm_device_array_get_element(array, 0, value_out, stream);
 }
 
 rmm_status_t rmm_device_array_back(
@@ -255,7 +242,8 @@ rmm_status_t rmm_device_array_back(
 {
     size_t count = array != NULL ? rmm_device_array_size(array) : 0;
 
-    return get(array, count != 0 ? count - 1 : 0, value_out, stream, DONE);
+    return rmm_device_array_get_element(
+        array, count != 0 ? count - 1 : 0, value_out, stream);
 }
 
 rmm_status_t rmm_device_array_prefetch(
@@ -313,11 +301,6 @@ size_t rmm_device_array_size(const rmm_device_array_t *array)
 size_t rmm_device_array_capacity(const rmm_device_array_t *array)
 {
     return whole(array, rmm_device_buffer_capacity(&array->buffer));
-}
-
-size_t rmm_device_array_element_bytes(const rmm_device_array_t *array)
-{
-    return array->element_bytes;
 }
 
 bool rmm_device_array_is_empty(const rmm_device_array_t *array)

@@ -136,7 +136,7 @@ static bool is_of_parent(const rmm_device_buffer_t *buffer)
     return buffer->mr == NULL || rmm__resource_is_forked(buffer->mr);
 }
 
-/* What follows on this stream, a free at last, runs behind the work of the stream before. */
+/* Later work on this stream, a free at last, runs behind the work of the old stream. */
 static rmm_status_t go_over(rmm_device_buffer_t *buffer, rmm_stream_t stream)
 {
     return buffer->data == NULL || is_of_parent(buffer)

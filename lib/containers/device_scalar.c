@@ -125,13 +125,6 @@ void rmm_device_scalar_set_stream(rmm_device_scalar_t *scalar, rmm_stream_t stre
     rmm_device_array_set_stream(&scalar->array, stream);
 }
 
-rmm_status_t rmm_device_scalar_prefetch(
-    const rmm_device_scalar_t *scalar, int device, rmm_stream_t stream)
-{
-    RMM_CHECK_ARG(scalar != NULL, "the scalar is NULL");
-    return rmm_device_buffer_prefetch(&scalar->array.buffer, device, stream);
-}
-
 void *rmm_device_scalar_data(const rmm_device_scalar_t *scalar)
 {
     return rmm_device_array_data(&scalar->array);

@@ -11,11 +11,15 @@
 /* Longest message kept, with its NUL. */
 #define RMM_ERROR_BYTES 512
 
+/* What rmm_last_error_message() and rmm_last_cuda_error() return. */
+const char *rmm__error_message(void);
+int rmm__error_native(void);
+
 /* Set the thread's last error; returns `status`. No allocation. */
 __attribute__((cold, format(printf, 2, 3))) rmm_status_t
 rmm__error(rmm_status_t status, const char *format, ...);
 
-/* Of a check of arguments. Names `function` only if it is public: the name of a helper means
+/* Reports a refused argument. Names `function` only if it is public: the name of a helper means
  * nothing to the caller. */
 __attribute__((cold)) rmm_status_t
 rmm__error_check(rmm_status_t status, const char *function, const char *sentence);

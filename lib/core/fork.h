@@ -27,9 +27,10 @@
 #include "core/mutex.h"
 
 typedef enum rmm_fork_part {
-    RMM_FORK_DEFAULTS,    /* device_resource.c: defaults being made; anew */
-    RMM_FORK_TORCH,       /* torch.c: PyTorch's blocks; held */
-    RMM_FORK_ROW_WRITERS, /* row_writer.c: allocation logs; anew */
+    RMM_FORK_DEFAULTS,     /* device_resource.c: defaults being made; anew */
+    RMM_FORK_TORCH,        /* torch.c: PyTorch's blocks; held */
+    RMM_FORK_ROW_WRITERS,  /* row_writer.c: allocation logs; anew */
+    RMM_FORK_WAIT_THREADS, /* wait_threads.c: who holds what of a wait adaptor; held */
     RMM_FORK_CALL_STACKS, /* call_stack.c: loading libunwind, left to the parent; held */
     RMM_FORK_INSTANCES,   /* tracked.c: shared instances; held */
     RMM_FORK_MEMPOOLS,    /* mempool.c: CUDA's pools; anew */
@@ -39,10 +40,9 @@ typedef enum rmm_fork_part {
     RMM_FORK_LEAKS,     /* leak_rows.c: the list of leaks being opened; held */
     RMM_FORK_PUBLISHER, /* segment_writer.c: the segment; held */
     RMM_FORK_LOG,       /* sink.c: the log's sink; held */
-    RMM_FORK_LOCATIONS, /* location_users.c: who counts at a location; anew */
-    RMM_FORK_MARKS,     /* accounting.c: resets of high-water marks; held */
-    RMM_FORK_DRIVER,    /* driver.c: the choice, which refuses in the child; held */
-    RMM_FORK_BARRIER,   /* barrier.c: kept blocks; anew */
+    RMM_FORK_MARKS, /* accounting.c: resets of marks, held; writers of locations, anew */
+    RMM_FORK_DRIVER,     /* driver.c: the choice, which refuses in the child; held */
+    RMM_FORK_BARRIER,    /* barrier.c: kept blocks; anew */
     RMM_FORK_STREAM_IDS, /* stream_ids.c: the table of streams; held */
     RMM_FORK_SIM,        /* sim.c: the simulated GPU; held */
     RMM_FORK_SIM_FAULTS, /* driver/sim/fault.c: its fault plan; held */

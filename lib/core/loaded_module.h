@@ -20,7 +20,7 @@ void rmm__module_span(
 size_t
 rmm__module_build_id(const struct dl_phdr_info *info, unsigned char *id, size_t room);
 
-/* Of the program, which the loader does not name; "" if it is unknown. */
+/* The path of the program, which the loader does not name; "" if it is unknown. */
 void rmm__program_path(char *path, size_t bytes);
 
 #endif /* RMM_CORE_LOADED_MODULE_H */

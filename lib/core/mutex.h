@@ -9,7 +9,7 @@
  * the throughput under contention. A thread that waits spins, then sleeps between two looks.
  *
  * An unlock does not touch the lock after it has released it. Locking recursively is a
- * deadlock; debug builds assert.
+ * deadlock, and an unlock by another thread an error; debug builds assert.
  *
  * How threads wait: mutex.c.
  */
@@ -84,6 +84,8 @@ static inline void rmm__mutex_lock(rmm_mutex_t *mutex)
 static inline void rmm__mutex_unlock(rmm_mutex_t *mutex)
 {
 #ifndef NDEBUG
+    RMM_ASSERT(
+        atomic_load_explicit(&mutex->owner, memory_order_relaxed) == pthread_self());
     atomic_store_explicit(&mutex->owner, 0, memory_order_relaxed);
 #endif
     /* release: pairs with rmm__mutex_trylock() */
@@ -98,7 +100,7 @@ static inline void rmm__mutex_unlock(rmm_mutex_t *mutex)
 #define RMM_ASSERT_LOCKED(mutex) ((void)0)
 #endif
 
-/* What tests change, while no thread uses a lock, to take rare paths often. */
+/* Tests change this, while no thread uses a lock, to take rare paths often. */
 typedef struct rmm_mutex_tuning {
     uint64_t spin_ns; /* about how long to spin; 0: sleep at once */
 } rmm_mutex_tuning_t;

@@ -22,7 +22,6 @@ rmm__options_copy(void *dst, size_t dst_size, const void *src, size_t min_size)
 
     memset(dst, 0, dst_size);
     if (src == NULL) {
-        memcpy(dst, &dst_size, sizeof(dst_size));
         return RMM_OK;
     }
 
@@ -33,12 +32,11 @@ rmm__options_copy(void *dst, size_t dst_size, const void *src, size_t min_size)
             "options struct_size %zu is too small: initialise with RMM_*_OPTIONS_INIT",
             src_size);
     }
-    if (src_size > dst_size && !tail_is_zero(src, dst_size, src_size)) {
+    if (!tail_is_zero(src, dst_size, src_size)) {
         return rmm__error(
             RMM_ERR_UNSUPPORTED,
             "options of a newer version set fields that this library does not know");
     }
     memcpy(dst, src, src_size < dst_size ? src_size : dst_size);
-    memcpy(dst, &dst_size, sizeof(dst_size));
     return RMM_OK;
 }

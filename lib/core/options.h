@@ -15,7 +15,7 @@
  * Copy a caller's options of another library version into ours, with the rule of
  * openat2(2): a shorter struct is zero-extended; a longer one is accepted only if
  * everything past what we know is zero, because a non-zero byte there is a request that
- * we would otherwise ignore in silence. NULL gives zeros.
+ * we would otherwise ignore in silence. NULL gives zeros. The copy's struct_size means nothing.
  *
  * min_size is the size of the struct in its first release.
  */

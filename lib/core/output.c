@@ -28,7 +28,7 @@
 
 /* --- signals ------------------------------------------------------------------------ */
 
-/* What a write may raise, in its thread. */
+/* The signals that a write may raise in its thread. */
 static const int raised[] = {SIGPIPE, SIGXFSZ};
 #define RAISED (sizeof(raised) / sizeof(raised[0]))
 
@@ -119,9 +119,46 @@ static bool has_room(int fd, int timeout_ms)
 }
 
 /*
+ * A terminal's poll() promises room for a byte, and write() waits there until the last one has
+ * fitted. Another opening of the same terminal does not block, and leaves the program's as it is.
+ * -1: it has none (there is no /proc, or the terminal is another user's).
+ */
+static int open_without_blocking(int fd)
+{
+    char name[sizeof("/proc/self/fd/") + 11];
+    int flags = fcntl(fd, F_GETFL);
+
+    if (flags < 0 || (flags & O_NONBLOCK) != 0 || !isatty(fd)) {
+        return -1;
+    }
+    snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+    return open(name, O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+}
+
+static ssize_t write_after_poll(int fd, const char *bytes, size_t length)
+{
+    int unblocked = open_without_blocking(fd);
+    ssize_t put = -1;
+    int error;
+
+    if (unblocked >= 0) {
+        put = write(unblocked, bytes, length);
+        error = errno;
+        close(unblocked);
+        errno = error;
+        return put;
+    }
+    if (!has_room(fd, 0)) {
+        errno = EAGAIN;
+        return -1;
+    }
+    return write(fd, bytes, length);
+}
+
+/*
  * The descriptor may be the program's, which wants it to block. So the kernel is told for this
- * write alone; where it cannot (a terminal, before Linux 5.15 a pipe), poll() is asked first: there
- * is room for PIPE_BUF bytes then, unless another writer takes it at that moment.
+ * write alone. Where it cannot (a terminal, before Linux 5.15 a pipe), poll() is asked first: a
+ * pipe has room for PIPE_BUF bytes then, unless another writer takes it at that moment.
  */
 static ssize_t write_at_once(int fd, bool is_socket, const char *bytes, size_t length)
 {
@@ -136,11 +173,7 @@ static ssize_t write_at_once(int fd, bool is_socket, const char *bytes, size_t l
                      errno != ESPIPE)) {
         return put;
     }
-    if (!has_room(fd, 0)) {
-        errno = EAGAIN;
-        return -1;
-    }
-    return write(fd, bytes, length);
+    return write_after_poll(fd, bytes, length);
 }
 
 /* Whole lines that a pipe takes in one piece, or what there is of a longer one. */

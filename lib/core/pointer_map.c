@@ -5,19 +5,22 @@
  */
 #include "core/pointer_map.h"
 
+#include <assert.h>
 #include <stdint.h>
 
-#include "core/assert.h"
+#include "core/hash.h"
 #include "core/host_memory.h"
 
 #define MIN_CAPACITY 64
 
 static size_t home_of(const rmm_pointer_map_t *map, const void *ptr)
 {
-    uint64_t key = (uint64_t)(uintptr_t)ptr;
+    return (size_t)(rmm__hash((uintptr_t)ptr) >> 32) & (map->capacity - 1);
+}
 
-    key = (key >> 8) * 0x9e3779b97f4a7c15ull; /* Fibonacci hashing; 2^64 / phi */
-    return (size_t)(key >> 32) & (map->capacity - 1);
+static bool is_empty(const rmm_pointer_map_entry_t *entry)
+{
+    return entry->ptr == NULL && entry->bytes == 0 && entry->owner == NULL;
 }
 
 /* Index of ptr's entry, or of the empty entry where it would go. */
@@ -25,7 +28,7 @@ static size_t bucket_of(const rmm_pointer_map_t *map, const void *ptr)
 {
     size_t index = home_of(map, ptr);
 
-    while (map->entries[index].ptr != NULL && map->entries[index].ptr != ptr) {
+    while (map->entries[index].ptr != ptr && !is_empty(&map->entries[index])) {
         index = (index + 1) & (map->capacity - 1);
     }
     return index;
@@ -49,7 +52,7 @@ static bool grow(rmm_pointer_map_t *map)
     map->entries = entries;
     map->capacity = capacity;
     for (size_t i = 0; i < old.capacity; i++) {
-        if (old.entries[i].ptr != NULL) {
+        if (!is_empty(&old.entries[i])) {
             map->entries[bucket_of(map, old.entries[i].ptr)] = old.entries[i];
         }
     }
@@ -68,7 +71,7 @@ bool rmm__pointer_map_reserve(rmm_pointer_map_t *map)
 
 void rmm__pointer_map_unreserve(rmm_pointer_map_t *map)
 {
-    RMM_ASSERT(map->promised > 0);
+    assert(map->promised > 0);
     map->promised--;
 }
 
@@ -82,7 +85,7 @@ void rmm__pointer_map_insert_entry(
 {
     size_t index = bucket_of(map, entry->ptr);
 
-    RMM_ASSERT(map->promised > 0 && map->entries[index].ptr == NULL);
+    assert(map->promised > 0 && is_empty(&map->entries[index]));
     map->promised--;
     map->entries[index] = *entry;
     map->count++;
@@ -117,11 +120,11 @@ bool rmm__pointer_map_find_entry(
 {
     size_t index;
 
-    if (map->count == 0 || ptr == NULL) {
+    if (map->count == 0) {
         return false;
     }
     index = bucket_of(map, ptr);
-    if (map->entries[index].ptr == NULL) {
+    if (is_empty(&map->entries[index])) {
         return false;
     }
     *entry = map->entries[index];
@@ -133,7 +136,7 @@ static void erase_at(rmm_pointer_map_t *map, size_t hole)
 {
     size_t mask = map->capacity - 1;
 
-    for (size_t i = (hole + 1) & mask; map->entries[i].ptr != NULL;
+    for (size_t i = (hole + 1) & mask; !is_empty(&map->entries[i]);
          i = (i + 1) & mask) {
         size_t home = home_of(map, map->entries[i].ptr);
 
@@ -164,11 +167,11 @@ const rmm_pointer_map_entry_t *rmm__pointer_map_take(
 {
     size_t index;
 
-    if (map->count == 0 || ptr == NULL) {
+    if (map->count == 0) {
         return NULL;
     }
     index = bucket_of(map, ptr);
-    if (map->entries[index].ptr == NULL) {
+    if (is_empty(&map->entries[index])) {
         return NULL;
     }
     *entry = map->entries[index];
@@ -183,7 +186,7 @@ bool rmm__pointer_map_any(
     const rmm_pointer_map_t *map, size_t *from, rmm_pointer_map_entry_t *out)
 {
     for (size_t i = *from; map->count != 0 && i < map->capacity; i++) {
-        if (map->entries[i].ptr != NULL) {
+        if (!is_empty(&map->entries[i])) {
             *out = map->entries[i];
             *from = i;
             return true;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The live blocks of a resource: a hash table from address to bytes with open addressing, at
- * most half full. For resources whose allocations are slow anyway (cudaMalloc, pinned memory):
- * with it they refuse a wrong free, and their accounting stays exact.
+ * The hash table of whatever is looked up by an address or a number and need not be as fast as
+ * the pools: open addressing, at most half full. With it resources whose allocations are slow
+ * anyway (cudaMalloc, pinned memory) refuse a wrong free, and their accounting stays exact.
+ *
+ * The diagnosis and the tools compile it too, with core/plain_memory.c.
  *
  * Locking: none; the owner serialises.
  */
@@ -13,7 +15,8 @@
 #include <stddef.h>
 
 typedef struct rmm_pointer_map_entry {
-    void *ptr; /* NULL: empty */
+    void *
+        ptr; /* an entry of which all is zero is empty: key NULL needs one of the next two */
     size_t bytes;
     void *owner; /* as inserted */
 } rmm_pointer_map_entry_t;
@@ -32,7 +35,7 @@ void rmm__pointer_map_fini(rmm_pointer_map_t *map);
 bool rmm__pointer_map_reserve(rmm_pointer_map_t *map);
 void rmm__pointer_map_unreserve(rmm_pointer_map_t *map);
 
-/* ptr is not in the map and not NULL; room was reserved. */
+/* ptr is not in the map; room was reserved. */
 void rmm__pointer_map_insert(rmm_pointer_map_t *map, void *ptr, size_t bytes);
 /* The same, with whom the block came from. */
 void rmm__pointer_map_insert_entry(

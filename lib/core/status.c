@@ -43,12 +43,12 @@ bool rmm_status_is_alloc_failure(rmm_status_t status)
     return status == RMM_ERR_OUT_OF_MEMORY || status == RMM_ERR_BAD_ALLOC;
 }
 
-const char *rmm_last_error_message(void)
+const char *rmm__error_message(void)
 {
     return last_message;
 }
 
-int rmm_last_cuda_error(void)
+int rmm__error_native(void)
 {
     return last_cuda_error;
 }

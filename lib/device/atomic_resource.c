@@ -88,7 +88,7 @@ rmm_resource_t *rmm__atomic_resource_load(rmm_atomic_resource_t *cell)
     return mr;
 }
 
-/* What was there leaves the cell: one reference for the caller, the others are dropped. */
+/* The old resource leaves the cell: one reference for the caller, the others are dropped. */
 static rmm_resource_t *take_out(uint64_t word)
 {
     rmm_resource_t *mr = resource_of(word);

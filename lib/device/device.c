@@ -118,7 +118,7 @@ rmm_available_device_memory(size_t *free_bytes_out, size_t *total_bytes_out)
     return RMM_OK;
 }
 
-/* What remains when the first resource has taken its block for barriers. */
+/* The room that remains when the first resource has taken its block for barriers. */
 static rmm_status_t room_for_resources(size_t free_bytes, size_t *bytes_out)
 {
     const rmm_driver_t *driver;
@@ -206,28 +206,56 @@ has_async_managed(const rmm_driver_t *driver, int device, bool *has_out)
                                         : status;
 }
 
+static rmm_status_t has_host_pools(
+    const rmm_driver_t *driver, rmm_driver_attribute_t attribute, int device,
+    bool *has_out)
+{
+    rmm_status_t status =
+        has_attribute(driver, RMM_ATTRIBUTE_MEMORY_POOLS, device, has_out);
+
+    return status == RMM_OK && *has_out
+               ? has_attribute(driver, attribute, device, has_out)
+               : status;
+}
+
+static rmm_status_t has_ability(
+    const rmm_driver_t *driver, rmm_device_ability_t ability, int device, bool *has_out)
+{
+    switch (ability) {
+    case RMM_ABILITY_MANAGED:
+        return has_attribute(driver, RMM_ATTRIBUTE_MANAGED_MEMORY, device, has_out);
+    case RMM_ABILITY_SYSTEM:
+        return has_attribute(
+            driver, RMM_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, device, has_out);
+    case RMM_ABILITY_ASYNC:
+        return has_attribute(driver, RMM_ATTRIBUTE_MEMORY_POOLS, device, has_out);
+    case RMM_ABILITY_ASYNC_MANAGED:
+        return has_async_managed(driver, device, has_out);
+    case RMM_ABILITY_POOL_VIRTUAL:
+        return has_attribute(driver, RMM_ATTRIBUTE_VIRTUAL_MEMORY, device, has_out);
+    case RMM_ABILITY_ASYNC_PINNED:
+        return has_host_pools(driver, RMM_ATTRIBUTE_HOST_MEMORY_POOLS, device, has_out);
+    case RMM_ABILITY_ASYNC_ON_NODE:
+        return has_host_pools(
+            driver, RMM_ATTRIBUTE_HOST_NUMA_MEMORY_POOLS, device, has_out);
+    }
+    return rmm__error(RMM_ERR_INVALID_ARGUMENT, "unknown ability");
+}
+
 rmm_status_t rmm_device_supports(int device, rmm_device_ability_t ability, bool *is_out)
 {
-    static const rmm_driver_attribute_t attributes[] = {
-        [RMM_ABILITY_MANAGED] = RMM_ATTRIBUTE_MANAGED_MEMORY,
-        [RMM_ABILITY_SYSTEM] = RMM_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS,
-        [RMM_ABILITY_ASYNC] = RMM_ATTRIBUTE_MEMORY_POOLS,
-        [RMM_ABILITY_POOL_VIRTUAL] = RMM_ATTRIBUTE_VIRTUAL_MEMORY,
-    };
     const rmm_driver_t *driver;
     rmm_status_t status;
     bool is = false;
 
     RMM_CHECK_ARG(device >= 0, "device is negative");
-    RMM_CHECK_ARG((unsigned)ability <= RMM_ABILITY_POOL_VIRTUAL, "unknown ability");
+    RMM_CHECK_ARG((unsigned)ability <= RMM_ABILITY_ASYNC_ON_NODE, "unknown ability");
     RMM_CHECK_ARG(is_out != NULL, "is_out is NULL");
     driver = rmm__driver(&status);
     if (driver == NULL) {
         return status;
     }
-    status = ability == RMM_ABILITY_ASYNC_MANAGED
-                 ? has_async_managed(driver, device, &is)
-                 : has_attribute(driver, attributes[ability], device, &is);
+    status = has_ability(driver, ability, device, &is);
     if (status == RMM_OK) {
         *is_out = is;
     }

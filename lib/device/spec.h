@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A resource described by a text: "[adaptor[:sizes]+...]type[:sizes]", such as
+ * A resource described by a text: "[adaptor[:sizes]+...]type[:sizes][/type[:sizes]...]", such as
  * "statistics+pool:50%:8GiB". Three steps:
  *
  *   parse   text to words and sizes; knows no resource (spec_parse.c, pure)
@@ -24,6 +24,7 @@ enum {
     RMM_SPEC_PARTS = 8,
     RMM_SPEC_SIZES = 2,
     RMM_SPEC_OPTIONS = RMM_SPEC_SIZES, /* the value behind the sizes */
+    RMM_SPEC_NODE,                     /* and the one behind that */
     RMM_SPEC_VALUES,
     RMM_SPEC_NAME_BYTES = 24,
     RMM_SPEC_REASON_BYTES = 400,
@@ -36,17 +37,31 @@ typedef struct rmm_spec_size {
     bool is_ms;      /* a time; if neither: bytes */
 } rmm_spec_size_t;
 
-/* Words that may stand among the sizes, one bit each. */
-enum { RMM_SPEC_NO_PEER_ACCESS = 1, RMM_SPEC_WAIT = 2 };
+/* Options, words that may stand among the sizes: the word, and a bit of its own. One of them
+ * may have a number behind it, numa=1. */
+#define RMM_SPEC_OPTION_MAP(X)                                                         \
+    X(no_peer_access, RMM_SPEC_NO_PEER_ACCESS, 1)                                      \
+    X(wait, RMM_SPEC_WAIT, 2)                                                          \
+    X(auto_flush, RMM_SPEC_AUTO_FLUSH, 4)                                              \
+    X(pool_size, RMM_SPEC_POOL_SIZE, 8)                                                \
+    X(numa, RMM_SPEC_NUMA, 16)
+
+enum {
+#define X(word, ours, bit) ours = (bit),
+    RMM_SPEC_OPTION_MAP(X)
+#undef X
+};
 
 typedef struct rmm_spec_part {
     char name[RMM_SPEC_NAME_BYTES];
+    bool is_alternate; /* behind a "/": for what the type before it refuses */
     uint32_t options;
+    uint32_t node; /* 1 more than the number behind numa=; 0: none */
     uint32_t size_count;
     rmm_spec_size_t sizes[RMM_SPEC_SIZES];
 } rmm_spec_part_t;
 
-/* Outermost first, as written: the last part is the type. */
+/* Outermost first, as written: adaptors, a type, its alternates. */
 typedef struct rmm_spec {
     uint32_t count;
     rmm_spec_part_t parts[RMM_SPEC_PARTS];
@@ -63,7 +78,7 @@ rmm__spec_show(const char *text, size_t length, char shown[RMM_SPEC_SHOWN_BYTES]
 /*
  * What a word stands for. create() gets what the part stands on (NULL for a type) and as
  * many sizes as were given, the others 0; a time is one more than it says. Behind them, at
- * RMM_SPEC_OPTIONS, are the options.
+ * RMM_SPEC_OPTIONS and RMM_SPEC_NODE, are the options and the node, which is one more likewise.
  */
 typedef struct rmm_spec_kind {
     const char *name;
@@ -73,6 +88,7 @@ typedef struct rmm_spec_kind {
     bool is_adaptor;
     bool no_percent; /* its sizes are bytes */
     bool in_ms;      /* or times */
+    bool needs_time; /* which are not 0 */
     uint32_t least_sizes;
     uint32_t most_sizes;
     const char *size_names; /* "initial and maximum"; NULL: takes none */

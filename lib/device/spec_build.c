@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From words to resources on the current device. */
+#include <rmm/fallback_adaptor.h>
 #include <rmm/resource_spec.h>
 
 #include <stddef.h>
@@ -63,6 +64,7 @@ static void resolve_sizes(
         strcmp(part->name, "pool_virtual") == 0 ? PERCENT_UNIT_VIRTUAL : PERCENT_UNIT;
 
     sizes[RMM_SPEC_OPTIONS] = part->options;
+    sizes[RMM_SPEC_NODE] = part->node;
     for (uint32_t i = 0; i < RMM_SPEC_SIZES; i++) {
         sizes[i] = part->sizes[i].value + part->sizes[i].is_ms;
         if (part->sizes[i].is_percent) {
@@ -72,7 +74,21 @@ static void resolve_sizes(
     }
 }
 
-/* Innermost first. */
+/* `mr` becomes the one that falls back to `alternate`; takes over both references. */
+static rmm_status_t put_before(rmm_resource_t **mr, rmm_resource_t *alternate)
+{
+    rmm_fallback_options_t options = RMM_FALLBACK_OPTIONS_INIT;
+    rmm_resource_t *primary = *mr;
+    rmm_status_t status;
+
+    options.alternate = alternate;
+    status = rmm_fallback_adaptor_create(primary, &options, mr);
+    rmm_resource_release(primary);
+    rmm_resource_release(alternate);
+    return status;
+}
+
+/* Innermost first: the last alternate, the one before it, ... */
 static rmm_status_t
 build_parts(const rmm_spec_t *spec, uint64_t free_bytes, rmm_resource_t **out)
 {
@@ -81,12 +97,18 @@ build_parts(const rmm_spec_t *spec, uint64_t free_bytes, rmm_resource_t **out)
 
     for (uint32_t i = spec->count; i > 0 && status == RMM_OK; i--) {
         const rmm_spec_part_t *part = &spec->parts[i - 1];
-        rmm_resource_t *upstream = mr;
+        const bool has_alternate = i < spec->count && part[1].is_alternate;
+        rmm_resource_t *below = mr;
         uint64_t sizes[RMM_SPEC_VALUES];
 
         resolve_sizes(part, free_bytes, sizes);
-        status = rmm__spec_kind(part->name)->create(upstream, sizes, &mr);
-        rmm_resource_release(upstream); /* retained by what stands on it */
+        status = rmm__spec_kind(part->name)
+                     ->create(has_alternate ? NULL : below, sizes, &mr);
+        if (status == RMM_OK && has_alternate) {
+            status = put_before(&mr, below);
+        } else {
+            rmm_resource_release(below); /* retained by what stands on it */
+        }
     }
     if (status == RMM_OK) {
         *out = mr;
@@ -94,7 +116,7 @@ build_parts(const rmm_spec_t *spec, uint64_t free_bytes, rmm_resource_t **out)
     return status;
 }
 
-/* What was free before the first of them was made counts for all. */
+/* The free memory before the first resource counts for all of them. */
 static rmm_status_t build(const rmm_spec_t *spec, rmm_resource_t **out)
 {
     place_t place = {.free_bytes = 0};

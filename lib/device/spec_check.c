@@ -22,9 +22,22 @@ static bool unknown_name(const char *name, char reason[RMM_SPEC_REASON_BYTES])
     return false;
 }
 
+/* The adaptors stand over a type and its alternates alike. */
 static bool check_place(
-    const rmm_spec_kind_t *kind, bool is_last, char reason[RMM_SPEC_REASON_BYTES])
+    const rmm_spec_kind_t *kind, const rmm_spec_part_t *part, bool is_last,
+    char reason[RMM_SPEC_REASON_BYTES])
 {
+    const bool has_alternate = !is_last && part[1].is_alternate;
+
+    if (kind->is_adaptor && (part->is_alternate || has_alternate)) {
+        snprintf(
+            reason, RMM_SPEC_REASON_BYTES,
+            "'%s' is an adaptor: on both sides of a '/' is the name of a resource, as "
+            "in "
+            "%s+pool/managed",
+            kind->name, kind->name);
+        return false;
+    }
     if (is_last && kind->is_adaptor) {
         snprintf(
             reason, RMM_SPEC_REASON_BYTES,
@@ -32,7 +45,7 @@ static bool check_place(
             kind->name, kind->name);
         return false;
     }
-    if (!is_last && !kind->is_adaptor) {
+    if (!is_last && !has_alternate && !kind->is_adaptor) {
         snprintf(
             reason, RMM_SPEC_REASON_BYTES,
             "'%s' is not an adaptor and must be the last name", kind->name);
@@ -77,6 +90,9 @@ static bool check_sizes(
             return wrong_unit(
                 kind, kind->in_ms ? "a time, such as 500ms" : "no time", reason);
         }
+        if (part->sizes[i].is_ms && part->sizes[i].value == 0 && kind->needs_time) {
+            return wrong_unit(kind, "a time of at least 1ms", reason);
+        }
         if (part->sizes[i].is_percent && kind->no_percent) {
             return wrong_unit(
                 kind, "a number of bytes, not a percentage of the free memory", reason);
@@ -85,23 +101,42 @@ static bool check_sizes(
     return true;
 }
 
+/* "'pool' has no option 'wait'; it is one of async, async_managed" */
+static bool no_option(
+    const rmm_spec_kind_t *kind, uint32_t option, const char *word,
+    char reason[RMM_SPEC_REASON_BYTES])
+{
+    int length = snprintf(
+        reason, RMM_SPEC_REASON_BYTES, "'%s' has no option '%s'; it is one of",
+        kind->name, word);
+    const char *before = " ";
+    const rmm_spec_kind_t *other;
+
+    for (size_t i = 0; (other = rmm__spec_kind_at(i)) != NULL; i++) {
+        if ((rmm__spec_options_of(other) & option) != 0 &&
+            length < RMM_SPEC_REASON_BYTES) {
+            length += snprintf(
+                reason + length, RMM_SPEC_REASON_BYTES - (size_t)length, "%s%s", before,
+                other->name);
+            before = ", ";
+        }
+    }
+    return false;
+}
+
 static bool check_options(
     const rmm_spec_kind_t *kind, const rmm_spec_part_t *part,
     char reason[RMM_SPEC_REASON_BYTES])
 {
     uint32_t strange = part->options & ~rmm__spec_options_of(kind);
 
-    if ((strange & RMM_SPEC_NO_PEER_ACCESS) != 0) {
-        snprintf(
-            reason, RMM_SPEC_REASON_BYTES,
-            "'%s' has no option 'no_peer_access'; pool_virtual and async have it",
-            kind->name);
-    } else if (strange != 0) {
-        snprintf(
-            reason, RMM_SPEC_REASON_BYTES,
-            "'%s' has no option 'wait'; async and async_managed have it", kind->name);
+#define X(word, ours, bit)                                                             \
+    if ((strange & (uint32_t)(ours)) != 0) {                                           \
+        return no_option(kind, ours, #word, reason);                                   \
     }
-    return strange == 0;
+    RMM_SPEC_OPTION_MAP(X)
+#undef X
+    return true;
 }
 
 bool rmm__spec_check(const rmm_spec_t *spec, char reason[RMM_SPEC_REASON_BYTES])
@@ -113,7 +148,7 @@ bool rmm__spec_check(const rmm_spec_t *spec, char reason[RMM_SPEC_REASON_BYTES])
         if (kind == NULL) {
             return unknown_name(part->name, reason);
         }
-        if (!check_place(kind, i + 1 == spec->count, reason) ||
+        if (!check_place(kind, part, i + 1 == spec->count, reason) ||
             !check_options(kind, part, reason) || !check_sizes(kind, part, reason)) {
             return false;
         }

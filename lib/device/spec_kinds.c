@@ -35,30 +35,47 @@ enum { BIN_MIN_EXPONENT = 18, BIN_MAX_EXPONENT = 22 };
 
 /* --- types with sizes ------------------------------------------------------------------ */
 
-static bool waits(const uint64_t sizes[RMM_SPEC_VALUES])
+/* `flag` if the option is there. */
+static uint32_t
+flag_if(const uint64_t sizes[RMM_SPEC_VALUES], uint32_t option, uint32_t flag)
 {
-    return (sizes[RMM_SPEC_OPTIONS] & RMM_SPEC_WAIT) != 0;
+    return (sizes[RMM_SPEC_OPTIONS] & option) != 0 ? flag : 0;
 }
 
-static bool refuses_peers(const uint64_t sizes[RMM_SPEC_VALUES])
+static rmm_status_t
+async_at(uint32_t location, const uint64_t sizes[RMM_SPEC_VALUES], rmm_resource_t **out)
 {
-    return (sizes[RMM_SPEC_OPTIONS] & RMM_SPEC_NO_PEER_ACCESS) != 0;
+    rmm_async_options_t options = RMM_ASYNC_OPTIONS_INIT;
+
+    options.location = location;
+    options.numa_node =
+        location == RMM_ASYNC_ON_NODE ? (uint32_t)(sizes[RMM_SPEC_NODE] - 1) : 0;
+    options.initial_pool_bytes = sizes[0];
+    options.flags = flag_if(sizes, RMM_SPEC_NO_PEER_ACCESS, RMM_ASYNC_NO_PEER_ACCESS) |
+                    flag_if(sizes, RMM_SPEC_WAIT, RMM_ASYNC_WAIT_BEFORE_REFUSAL);
+    return rmm_async_resource_create(&options, out);
 }
 
 CREATOR(async)
 {
-    rmm_async_options_t options = RMM_ASYNC_OPTIONS_INIT;
+    return async_at(RMM_ASYNC_ON_DEVICE, sizes, out);
+}
 
-    options.initial_pool_bytes = sizes[0];
-    options.flags = (refuses_peers(sizes) ? RMM_ASYNC_NO_PEER_ACCESS : 0) |
-                    (waits(sizes) ? RMM_ASYNC_WAIT_BEFORE_REFUSAL : 0);
-    return rmm_async_resource_create(&options, out);
+CREATOR(async_pinned)
+{
+    bool on_node = flag_if(sizes, RMM_SPEC_NUMA, 1) != 0;
+
+    return async_at(
+        sizes[RMM_SPEC_NODE] != 0 ? RMM_ASYNC_ON_NODE
+        : on_node                 ? RMM_ASYNC_ON_NEAREST_NODE
+                                  : RMM_ASYNC_ON_HOST,
+        sizes, out);
 }
 
 CREATOR(async_managed)
 {
     return rmm_async_managed_resource_create_with_flags(
-        waits(sizes) ? RMM_ASYNC_WAIT_BEFORE_REFUSAL : 0, out);
+        flag_if(sizes, RMM_SPEC_WAIT, RMM_ASYNC_WAIT_BEFORE_REFUSAL), out);
 }
 
 CREATOR(sam_headroom)
@@ -75,8 +92,8 @@ CREATOR(pool_virtual)
 
     options.initial_bytes = sizes[0];
     options.maximum_bytes = sizes[1];
-    options.flags =
-        RMM_POOL_VIRTUAL | (refuses_peers(sizes) ? RMM_POOL_NO_PEER_ACCESS : 0);
+    options.flags = RMM_POOL_VIRTUAL |
+                    flag_if(sizes, RMM_SPEC_NO_PEER_ACCESS, RMM_POOL_NO_PEER_ACCESS);
     return rmm_pool_resource_create(NULL, &options, out);
 }
 
@@ -85,7 +102,7 @@ CREATOR(pool_virtual)
 typedef rmm_status_t (*create_over_fn)(
     rmm_resource_t *base, const uint64_t sizes[RMM_SPEC_VALUES], rmm_resource_t **out);
 
-/* What `create` puts on `base`, whose reference is taken over. */
+/* Puts the result of `create` on `base`, whose reference it takes over. */
 static rmm_status_t over(
     rmm_status_t base_status, rmm_resource_t *base, create_over_fn create,
     const uint64_t sizes[RMM_SPEC_VALUES], rmm_resource_t **out)
@@ -118,6 +135,10 @@ static rmm_status_t pool_over(
     return rmm_pool_resource_create(base, &options, out);
 }
 
+OVER(pool, cuda, pool_over)
+OVER(pool_managed, managed, pool_over)
+OVER(pool_pinned, pinned, pool_over)
+
 static rmm_status_t arena_over(
     rmm_resource_t *base, const uint64_t sizes[RMM_SPEC_VALUES], rmm_resource_t **out)
 {
@@ -127,6 +148,8 @@ static rmm_status_t arena_over(
     return rmm_arena_resource_create(base, &options, out);
 }
 
+OVER(arena, cuda, arena_over)
+
 static rmm_status_t fixed_size_over(
     rmm_resource_t *base, const uint64_t sizes[RMM_SPEC_VALUES], rmm_resource_t **out)
 {
@@ -135,6 +158,8 @@ static rmm_status_t fixed_size_over(
     options.block_bytes = sizes[0];
     return rmm_fixed_size_resource_create(base, &options, out);
 }
+
+OVER(fixed_size, cuda, fixed_size_over)
 
 static rmm_status_t binning_over(
     rmm_resource_t *base, const uint64_t sizes[RMM_SPEC_VALUES], rmm_resource_t **out)
@@ -147,11 +172,6 @@ static rmm_status_t binning_over(
     return rmm_binning_resource_create(base, &options, out);
 }
 
-OVER(pool, cuda, pool_over)
-OVER(pool_managed, managed, pool_over)
-OVER(pool_pinned, pinned, pool_over)
-OVER(arena, cuda, arena_over)
-OVER(fixed_size, cuda, fixed_size_over)
 OVER(binning, pool, binning_over)
 
 /* --- adaptors with sizes --------------------------------------------------------------- */
@@ -179,9 +199,33 @@ CREATOR(logging)
 
     if (sizes[0] != 0) {
         options.flush_interval_ms = (uint32_t)(sizes[0] - 1);
-        options.auto_flush = options.flush_interval_ms == 0;
     }
+    options.auto_flush =
+        sizes[0] == 1 /* 0 ms */ || flag_if(sizes, RMM_SPEC_AUTO_FLUSH, 1) != 0;
+    options.format = flag_if(sizes, RMM_SPEC_POOL_SIZE, RMM_LOGGING_FORMAT_POOL_SIZE);
     return rmm_logging_adaptor_create(upstream, &options, out);
+}
+
+/* The value is one more than the time. */
+static uint32_t timeout_ms(const uint64_t sizes[RMM_SPEC_VALUES])
+{
+    return sizes[0] != 0 ? (uint32_t)(sizes[0] - 1) : 0;
+}
+
+CREATOR(retry)
+{
+    rmm_retry_options_t options = RMM_RETRY_OPTIONS_INIT;
+
+    options.timeout_ms = timeout_ms(sizes);
+    return rmm_retry_adaptor_create(upstream, &options, out);
+}
+
+CREATOR(wait)
+{
+    rmm_wait_options_t options = RMM_WAIT_OPTIONS_INIT;
+
+    options.timeout_ms = timeout_ms(sizes);
+    return rmm_wait_adaptor_create(upstream, &options, out);
 }
 
 /* --- the table ------------------------------------------------------------------------ */
@@ -201,6 +245,10 @@ static const rmm_spec_kind_t kinds[] = {
     KIND(word, SIZES(least, most, what), .is_adaptor = true, .no_percent = true)
 #define ADAPTOR_IN_MS(word, least, most, what)                                         \
     KIND(word, SIZES(least, most, what), .is_adaptor = true, .in_ms = true)
+#define ADAPTOR_IN_SOME_MS(word, least, most, what)                                    \
+    KIND(                                                                              \
+        word, SIZES(least, most, what), .is_adaptor = true, .in_ms = true,             \
+        .needs_time = true)
 #include "device/spec_kinds.def"
 };
 
@@ -223,11 +271,10 @@ const rmm_spec_kind_t *rmm__spec_kind(const char *name)
 
 uint32_t rmm__spec_options_of(const rmm_spec_kind_t *kind)
 {
-    if (kind->create == create_async) {
-        return RMM_SPEC_NO_PEER_ACCESS | RMM_SPEC_WAIT;
-    }
-    if (kind->create == create_async_managed) {
-        return RMM_SPEC_WAIT;
-    }
-    return kind->create == create_pool_virtual ? RMM_SPEC_NO_PEER_ACCESS : 0;
+    uint32_t options = 0;
+
+#define OPTION(word, option)                                                           \
+    options |= kind->create == create_##word ? RMM_SPEC_##option : 0;
+#include "device/spec_kinds.def"
+    return options;
 }

@@ -2,21 +2,21 @@
 /*
  * The syntax of spec.h, and nothing else:
  *
- *   spec = part *("+" part)        part = name *2(":" size) *(":" option), in any order
+ *   spec = part *("+" part) *("/" part)
+ *   part = name *2(":" size) *(":" option), in any order
  *   name = a letter, then letters, digits and "_"; "-" is the same as "_"
- *   size = a number of bytes (core/numbers.h), or digits and % or ms; or "auto_flush": 0ms
- *   option = "no_peer_access" or "wait"
+ *   size = a number of bytes (core/numbers.h), or digits and % or ms
+ *   option = a word of RMM_SPEC_OPTION_MAP; or "numa=" and digits
  *
  * No blanks, no signs, no fractions: what is nearly right is refused rather than guessed.
  */
 #include "device/spec.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/numbers.h"
-
-#define AT_ONCE "auto_flush"
 
 static const char *const letters =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
@@ -44,7 +44,10 @@ static uint32_t option_of(const char *text, size_t length)
         const char *word;
         uint32_t bit;
     } options[] = {
-        {"no_peer_access", RMM_SPEC_NO_PEER_ACCESS}, {"wait", RMM_SPEC_WAIT}};
+#define X(word, ours, bit) {#word, ours},
+        RMM_SPEC_OPTION_MAP(X)
+#undef X
+    };
 
     for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
         if (strlen(options[i].word) == length &&
@@ -55,6 +58,32 @@ static uint32_t option_of(const char *text, size_t length)
     return 0;
 }
 
+#define NODE "numa="
+
+/* False: it is no node's number, or a second node. */
+static bool parse_node(const char *text, size_t length, rmm_spec_part_t *part)
+{
+    const size_t word = sizeof(NODE) - 1;
+    uint64_t node;
+
+    if (length <= word || memcmp(text, NODE, word) != 0 ||
+        rmm__number_parse(text + word, length - word, &node) != RMM_NUMBER_OK ||
+        node > INT_MAX || (part->node != 0 && part->node != node + 1)) {
+        return false;
+    }
+    part->options |= RMM_SPEC_NUMA;
+    part->node = (uint32_t)node + 1;
+    return true;
+}
+
+static bool parse_option(const char *text, size_t length, rmm_spec_part_t *part)
+{
+    uint32_t option = option_of(text, length);
+
+    part->options |= option;
+    return option != 0 || parse_node(text, length, part);
+}
+
 static bool parse_percent(const char *text, size_t length, uint64_t *out)
 {
     return rmm__number_parse(text, length, out) == RMM_NUMBER_OK && *out >= 1 &&
@@ -63,10 +92,6 @@ static bool parse_percent(const char *text, size_t length, uint64_t *out)
 
 static bool parse_ms(const char *text, size_t length, uint64_t *out)
 {
-    if (length == sizeof(AT_ONCE) - 1 && memcmp(text, AT_ONCE, length) == 0) {
-        *out = 0;
-        return true;
-    }
     return length > 2 && memcmp(text + length - 2, "ms", 2) == 0 &&
            rmm__number_parse(text, length - 2, out) == RMM_NUMBER_OK &&
            *out < UINT32_MAX;
@@ -120,12 +145,12 @@ parse_name(const char *text, size_t length, rmm_spec_part_t *part, char *reason)
     return true;
 }
 
-/* From text to the next "+" or the end. */
+/* From text to the next "+" or "/", or the end. */
 static bool
 parse_part(const char *text, size_t length, rmm_spec_part_t *part, char *reason)
 {
     const char *end = text + length;
-    size_t word = strcspn(text, ":+");
+    size_t word = strcspn(text, ":+/");
 
     memset(part, 0, sizeof(*part));
     if (!parse_name(text, word, part, reason)) {
@@ -133,9 +158,8 @@ parse_part(const char *text, size_t length, rmm_spec_part_t *part, char *reason)
     }
     for (text += word; text < end; text += word) {
         text++; /* the colon */
-        word = strcspn(text, ":+");
-        if (option_of(text, word) != 0) {
-            part->options |= option_of(text, word);
+        word = strcspn(text, ":+/");
+        if (parse_option(text, word, part)) {
             continue;
         }
         if (part->size_count == RMM_SPEC_SIZES) {
@@ -154,21 +178,24 @@ parse_part(const char *text, size_t length, rmm_spec_part_t *part, char *reason)
 bool rmm__spec_parse(
     const char *text, rmm_spec_t *out, char reason[RMM_SPEC_REASON_BYTES])
 {
+    char before = '+';
     size_t length;
 
     memset(out, 0, sizeof(*out));
     do {
-        length = strcspn(text, "+");
+        length = strcspn(text, "+/");
         if (out->count == RMM_SPEC_PARTS) {
             snprintf(
                 reason, RMM_SPEC_REASON_BYTES, "it has more than %d parts",
                 RMM_SPEC_PARTS);
             return false;
         }
-        if (!parse_part(text, length, &out->parts[out->count++], reason)) {
+        if (!parse_part(text, length, &out->parts[out->count], reason)) {
             return false;
         }
+        out->parts[out->count++].is_alternate = before == '/';
         text += length;
-    } while (*text++ == '+');
+        before = *text++;
+    } while (before != '\0');
     return true;
 }

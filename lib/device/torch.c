@@ -64,7 +64,7 @@ static raise_fn find_raise(void)
     return raise;
 }
 
-/* Of the last error. May not return. */
+/* Raises the last error in PyTorch. May not return. */
 RMM_COLD static void raise_last_error(void)
 {
     raise_fn raise;

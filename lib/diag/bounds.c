@@ -101,7 +101,7 @@ static bool is_in(const rmm_live_map_t *map, uint32_t index, const rmm_range_t *
            map->nodes[index].start >= pool->start && map->nodes[index].end <= pool->end;
 }
 
-/* Of two blocks in the memory of a pool, one before the range and one behind it. */
+/* The nearer of two blocks in the memory of a pool, one before the range and one behind it. */
 static uint32_t nearest(
     const rmm_live_map_t *map, uint32_t before, uint32_t behind,
     const rmm_range_t *range)

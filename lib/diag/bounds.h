@@ -39,7 +39,7 @@ void rmm__bounds_fini(rmm_bounds_t *bounds);
 
 /* A block was allocated inside of [start, end), which was allocated as one. */
 void rmm__bounds_divided(rmm_bounds_t *bounds, uint64_t start, uint64_t end);
-/* What was allocated as one block is freed. */
+/* The block [start, end) is freed. */
 void rmm__bounds_freed(rmm_bounds_t *bounds, uint64_t start, uint64_t end);
 
 /* A resource divides this memory into blocks, and only their holders use it. */

@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "core/hash.h"
 #include "diag/stream_key.h"
 
 #define KEY_SHARED 2u /* no stream's; stream_key.h */
@@ -420,9 +421,7 @@ void rmm__clocks_sync_device(rmm_clocks_t *clocks, int32_t device)
 
 static rmm_clock_event_t *set_of(rmm_clocks_t *clocks, uint64_t handle)
 {
-    uint64_t hash = (handle >> 4) * 0x9e3779b97f4a7c15u; /* Fibonacci hashing */
-
-    return clocks->events[(hash >> 32) % RMM_CLOCKS_EVENT_SETS];
+    return clocks->events[(rmm__hash(handle >> 4) >> 32) % RMM_CLOCKS_EVENT_SETS];
 }
 
 /* NULL: it was not recorded, or others have taken its place. */

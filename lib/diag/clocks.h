@@ -110,7 +110,7 @@ uint32_t rmm__clocks_stream(rmm_clocks_t *clocks, rmm_stream_t stream);
 void rmm__clocks_stream_begins(
     rmm_clocks_t *clocks, rmm_stream_t stream, bool is_blocking, int32_t device);
 void rmm__clocks_stream_ends(rmm_clocks_t *clocks, rmm_stream_t stream);
-/* What the driver says of a stream that is there. id UINT64_MAX: not known. */
+/* The driver describes an existing stream. id UINT64_MAX: not known. */
 void rmm__clocks_stream_seen(
     rmm_clocks_t *clocks, rmm_stream_t stream, bool is_blocking, uint64_t id);
 
@@ -149,7 +149,7 @@ static inline bool rmm__clocks_is_unsure(const rmm_clocks_t *clocks, uint32_t pl
     return clocks->is_lost || clocks->streams[place].clock.is_unsure;
 }
 
-/* What the stream `of` did at this time is ordered before what `place` does now. */
+/* Is the work of the stream `of` at this time ordered before the work of `place` now? */
 static inline bool rmm__clocks_knows(
     const rmm_clocks_t *clocks, uint32_t place, uint32_t of, uint64_t time)
 {

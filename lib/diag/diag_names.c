@@ -2,19 +2,21 @@
 /* Names of findings and verdicts; see diag_names.h. */
 #include "diag/diag_names.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "diag/diag_format.h"
 
-static const char *const finding_names[] = {
-    [RMM_DIAG_OUT_OF_BOUNDS] = "out_of_bounds",
-    [RMM_DIAG_USE_UNORDERED] = "use_unordered",
-    [RMM_DIAG_FREE_UNORDERED] = "free_unordered",
-    [RMM_DIAG_USE_AFTER_FREE] = "use_after_free",
-    [RMM_DIAG_FREE_UNDER_GRAPH] = "free_under_graph",
-    [RMM_DIAG_DOUBLE_FREE] = "double_free",
-    [RMM_DIAG_WRONG_SIZE_FREE] = "wrong_size_free",
-    [RMM_DIAG_INVALID_FREE] = "invalid_free"};
+static const rmm_diag_finding_class_t finding_classes[] = {
+    /* of a newer writer */
+    {"unknown", RMM_DIAG_OTHER_NONE, "{call} on {stream}, {times}\n{block}"},
+#define FINDING(kind, number, word, other, text)                                       \
+    [RMM_DIAG_##kind] = {word, RMM_DIAG_OTHER_##other, text},
+#include "diag/finding_classes.def"
+#undef FINDING
+};
+
+enum { FINDING_CLASSES = sizeof(finding_classes) / sizeof(finding_classes[0]) };
 
 static const char *const confidence_names[] = {
     [RMM_DIAG_CERTAIN] = "certain",
@@ -41,22 +43,29 @@ static const char *name_of(const char *const *names, size_t count, uint32_t numb
 
 #define NAME_OF(names, number) name_of(names, sizeof(names) / sizeof(names[0]), number)
 
-const char *rmm_diag_finding_name(uint32_t kind)
+const rmm_diag_finding_class_t *rmm__diag_finding_class(uint32_t kind)
 {
-    return NAME_OF(finding_names, kind);
+    bool is_known = kind < FINDING_CLASSES && finding_classes[kind].name != NULL;
+
+    return &finding_classes[is_known ? kind : 0];
 }
 
-const char *rmm_diag_access_name(uint32_t access)
+const char *rmm__diag_finding_name(uint32_t kind)
+{
+    return rmm__diag_finding_class(kind)->name;
+}
+
+const char *rmm__diag_access_name(uint32_t access)
 {
     return NAME_OF(access_names, access);
 }
 
-const char *rmm_diag_confidence_name(uint32_t confidence)
+const char *rmm__diag_confidence_name(uint32_t confidence)
 {
     return NAME_OF(confidence_names, confidence);
 }
 
-const char *rmm_diag_verdict_name(uint32_t verdict)
+const char *rmm__diag_verdict_name(uint32_t verdict)
 {
     return NAME_OF(verdict_names, verdict);
 }

@@ -8,16 +8,31 @@
 
 #include <stdint.h>
 
-/* Of an rmm_diag_finding_kind_t. */
-const char *rmm_diag_finding_name(uint32_t kind);
+/* What the fields other_... of a finding describe. */
+typedef enum rmm_diag_other {
+    RMM_DIAG_OTHER_NONE = 0,
+    RMM_DIAG_OTHER_USE =
+        1, /* the use or allocation that the call is not ordered after */
+    RMM_DIAG_OTHER_FREE = 2 /* the free that came before the call */
+} rmm_diag_other_t;
 
-/* Of RMM_DIAG_READS and so on. */
-const char *rmm_diag_access_name(uint32_t access);
+typedef struct rmm_diag_finding_class {
+    const char *name;
+    rmm_diag_other_t other;
+    const char *text; /* see finding_classes.def */
+} rmm_diag_finding_class_t;
 
-/* Of an rmm_diag_confidence_level_t. */
-const char *rmm_diag_confidence_name(uint32_t confidence);
+/* The class and the name of an rmm_diag_finding_kind_t; static. */
+const rmm_diag_finding_class_t *rmm__diag_finding_class(uint32_t kind);
+const char *rmm__diag_finding_name(uint32_t kind);
 
-/* Of an rmm_diag_verdict_t. */
-const char *rmm_diag_verdict_name(uint32_t verdict);
+/* The name of RMM_DIAG_READS and so on. */
+const char *rmm__diag_access_name(uint32_t access);
+
+/* The name of an rmm_diag_confidence_level_t. */
+const char *rmm__diag_confidence_name(uint32_t confidence);
+
+/* The name of an rmm_diag_verdict_t. */
+const char *rmm__diag_verdict_name(uint32_t verdict);
 
 #endif /* RMM_DIAG_DIAG_NAMES_H */

@@ -15,9 +15,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "diag/block_groups.h"
 #include "diag/diag_format.h"
-#include "diag/groups.h"
 #include "diag/modes.h"
+#include "segment/segment_side.h"
 
 #define RMM_DIAG_FILE_BYTES_MAX (64u << 20)
 
@@ -27,36 +28,55 @@ typedef struct rmm_diag_file {
     char modes[RMM_DIAG_MODES_TEXT]; /* in force */
 } rmm_diag_file_t;
 
+/* The section as the readers of side files read it. */
+static inline rmm_side_table_t
+rmm__diag_table(const rmm_diag_section_t *section, uint32_t bytes)
+{
+    return (rmm_side_table_t){
+        .offset = section->offset,
+        .stride = section->stride,
+        .count = section->count,
+        .least_stride = bytes};
+}
+
+/* Entries that may be read, of a section that is used in order. */
+static inline uint32_t rmm__diag_used(const rmm_diag_section_t *section)
+{
+    uint32_t used = atomic_load_explicit(&section->used, memory_order_relaxed);
+
+    return used < section->count ? used : section->count;
+}
+
 /*
  * Open the side file of `segment` in dirfd. Refuses what is not a regular file of
  * `owner` with one link, or is inconsistent. Returns 0 or a negative errno:
  * -ENOENT if there is none, -EAGAIN while it is being made, -EPROTO if it is refused.
  */
-int rmm_diag_open(rmm_diag_file_t *file, int dirfd, const char *segment, uid_t owner);
+int rmm__diag_open(rmm_diag_file_t *file, int dirfd, const char *segment, uid_t owner);
 
 /* The same on an open descriptor, which is kept on success (tests, fuzzing: any owner). */
-int rmm_diag_attach(rmm_diag_file_t *file, int fd);
+int rmm__diag_attach(rmm_diag_file_t *file, int fd);
 
 /* The same, also open for writing the requested modes. */
-int rmm_diag_open_to_switch(
+int rmm__diag_open_to_switch(
     rmm_diag_file_t *file, int dirfd, const char *segment, uid_t owner);
 
-void rmm_diag_close(rmm_diag_file_t *file);
+void rmm__diag_close(rmm_diag_file_t *file);
 
 /* The modes (diag/modes.h) as they were when the file was opened; `modes` has those in
  * force as a text. A file of an older writer has no switch: requests are ignored. */
-bool rmm_diag_has_switch(const rmm_diag_file_t *file);
-uint32_t rmm_diag_modes_on(const rmm_diag_file_t *file);
-uint32_t rmm_diag_modes_wanted(const rmm_diag_file_t *file);
+bool rmm__diag_has_switch(const rmm_diag_file_t *file);
+uint32_t rmm__diag_modes_on(const rmm_diag_file_t *file);
+uint32_t rmm__diag_modes_wanted(const rmm_diag_file_t *file);
 /* The last request was applied. Modes that are not available are still missing from
  * modes_on. */
-bool rmm_diag_modes_are_applied(const rmm_diag_file_t *file);
-/* Of a file that was opened for it. False: it cannot be written. */
-bool rmm_diag_want_modes(const rmm_diag_file_t *file, uint32_t modes);
+bool rmm__diag_modes_are_applied(const rmm_diag_file_t *file);
+/* Request these modes, in a file opened for that. False: it cannot be written. */
+bool rmm__diag_want_modes(const rmm_diag_file_t *file, uint32_t modes);
 
 /* Kernels and rows that may be read, at most what the file has room for. */
-uint32_t rmm_diag_kernel_count(const rmm_diag_file_t *file);
-uint32_t rmm_diag_row_count(const rmm_diag_file_t *file);
+uint32_t rmm__diag_kernel_count(const rmm_diag_file_t *file);
+uint32_t rmm__diag_row_count(const rmm_diag_file_t *file);
 
 #define RMM_DIAG_NAME_BYTES 248u
 
@@ -66,14 +86,14 @@ typedef struct rmm_diag_kernel_info {
 } rmm_diag_kernel_info_t;
 
 /* False: there is none of that index. */
-bool rmm_diag_read_kernel(
+bool rmm__diag_read_kernel(
     const rmm_diag_file_t *file, uint32_t index, rmm_diag_kernel_info_t *out);
 
 /* The name of a kernel or function; false, and an empty name: there is none. */
-bool rmm_diag_read_user(
+bool rmm__diag_read_user(
     const rmm_diag_file_t *file, uint32_t user, char name[RMM_DIAG_NAME_BYTES]);
 
-/* What a resource is called; both are clean. */
+/* Type and name of a resource; both are clean. */
 typedef struct rmm_diag_resource_name {
     char type[24]; /* empty: not known */
     char name[64];
@@ -88,11 +108,11 @@ typedef struct rmm_diag_row_info {
     uint32_t resource_id;
     int32_t device;
     uint32_t first_user, last_user; /* RMM_DIAG_NO_USER: none */
-    uint32_t site;                  /* see rmm_diag_read_site(); 0: not known */
+    uint32_t site;                  /* see rmm__diag_read_site(); 0: not known */
 } rmm_diag_row_info_t;
 
 /* Findings so far, repetitions included; one pread. False: it cannot be read any more. */
-bool rmm_diag_read_findings_total(const rmm_diag_file_t *file, uint64_t *total_out);
+bool rmm__diag_read_findings_total(const rmm_diag_file_t *file, uint64_t *total_out);
 
 /* A finding, as it was at one moment. */
 typedef struct rmm_diag_finding_info {
@@ -120,13 +140,13 @@ typedef struct rmm_diag_finding_info {
 #define RMM_DIAG_NO_CALL UINT32_MAX
 
 /* Bytes of the range that are behind the end of the block. */
-uint64_t rmm_diag_bytes_beyond(const rmm_diag_finding_info_t *finding);
+uint64_t rmm__diag_bytes_beyond(const rmm_diag_finding_info_t *finding);
 
 /* False ends the walk. */
 typedef bool (*rmm_diag_finding_fn)(const rmm_diag_finding_info_t *finding, void *arg);
 
 /* Every finding, oldest first; returns how many were left out because they kept changing. */
-uint32_t rmm_diag_each_finding(
+uint32_t rmm__diag_each_finding(
     const rmm_diag_file_t *file, rmm_diag_finding_fn visit, void *arg);
 
 /* False ends the walk. */
@@ -137,7 +157,7 @@ typedef bool (*rmm_diag_row_fn)(const rmm_diag_row_info_t *row, void *arg);
  * how many were, so that nothing is missing silently.
  */
 uint32_t
-rmm_diag_each_row(const rmm_diag_file_t *file, rmm_diag_row_fn visit, void *arg);
+rmm__diag_each_row(const rmm_diag_file_t *file, rmm_diag_row_fn visit, void *arg);
 
 /* The most bytes that were live in a location. */
 typedef struct rmm_diag_peak_info {
@@ -146,10 +166,10 @@ typedef struct rmm_diag_peak_info {
     uint64_t when_ns; /* CLOCK_MONOTONIC */
 } rmm_diag_peak_info_t;
 
-uint32_t rmm_diag_peak_count(const rmm_diag_file_t *file);
+uint32_t rmm__diag_peak_count(const rmm_diag_file_t *file);
 
 /* False: there is none of that index, or it kept changing. */
-bool rmm_diag_read_peak(
+bool rmm__diag_read_peak(
     const rmm_diag_file_t *file, uint32_t index, rmm_diag_peak_info_t *out);
 
 /* Blocks of a peak that were freed since. */
@@ -164,7 +184,7 @@ typedef struct rmm_diag_part_info {
 typedef bool (*rmm_diag_part_fn)(const rmm_diag_part_info_t *part, void *arg);
 
 /* Every part of the peak `index` that was at when_ns; returns how many kept changing. */
-uint32_t rmm_diag_each_part(
+uint32_t rmm__diag_each_part(
     const rmm_diag_file_t *file, uint32_t index, uint64_t when_ns,
     rmm_diag_part_fn visit, void *arg);
 
@@ -172,7 +192,7 @@ uint32_t rmm_diag_each_part(
 typedef bool (*rmm_diag_verdict_fn)(const rmm_diag_group_t *group, void *arg);
 
 /* Every verdict on freed blocks; returns how many kept changing. */
-uint32_t rmm_diag_each_verdict(
+uint32_t rmm__diag_each_verdict(
     const rmm_diag_file_t *file, rmm_diag_verdict_fn visit, void *arg);
 
 #endif /* RMM_DIAG_DIAG_READER_H */

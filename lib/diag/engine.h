@@ -27,10 +27,9 @@
 #include "diag/diag_format.h"
 #include "diag/guards.h"
 #include "diag/kernel_table.h"
-#include "diag/layout.h"
 #include "diag/mode_switch.h"
 #include "diag/modes.h"
-#include "diag/timeline.h"
+#include "diag/timeline_format.h"
 
 typedef struct rmm_diag_engine rmm_diag_engine_t;
 
@@ -54,6 +53,10 @@ typedef struct rmm_diag_engine_desc {
     rmm_driver_memory_t driver_memory;
     rmm_guard_queue_fn queue; /* for guards (guards.h); NULL: that mode does nothing */
 } rmm_diag_engine_desc_t;
+
+/* Bytes of a side file with so many rows and kernels; of a timeline with so many events. */
+size_t rmm__diag_file_bytes(uint32_t row_count, uint32_t kernel_count);
+size_t rmm__timeline_file_bytes(uint32_t event_count);
 
 /* NULL: no host memory, or too little for a count. Memory is laid out, not ready. */
 rmm_diag_engine_t *rmm__diag_engine_create(const rmm_diag_engine_desc_t *desc);

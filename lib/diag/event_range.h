@@ -19,6 +19,12 @@ typedef struct rmm_event_range {
     bool has_gaps; /* some of its bytes are not accessed */
 } rmm_event_range_t;
 
+static inline bool rmm__event_has_range(const rmm_diag_event_v1_t *event)
+{
+    return event->kind == RMM_DIAG_COPY || event->kind == RMM_DIAG_SET ||
+           event->kind == RMM_DIAG_PREFETCH;
+}
+
 /* They begin at as many words of the event. */
 static inline size_t rmm__event_range_count(const rmm_diag_event_v1_t *event)
 {

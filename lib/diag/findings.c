@@ -58,7 +58,7 @@ static bool is_like(const rmm_diag_finding_t *entry, const rmm_finding_t *findin
            RMM_ROW_GET(entry, access) == finding->access &&
            RMM_ROW_GET(entry, resource_id) == finding->block.resource_id &&
            has_parties_of(entry, finding) &&
-           (finding->kind != RMM_DIAG_OUT_OF_BOUNDS || has_range_of(entry, finding)) &&
+           (!finding->tells_range || has_range_of(entry, finding)) &&
            has_function_of(entry, finding); /* last: it costs most */
 }
 
@@ -104,7 +104,7 @@ static void count_entry(rmm_diag_finding_t *entry, const rmm_finding_t *finding)
 void rmm__findings_add(rmm_findings_t *findings, const rmm_finding_t *finding)
 {
     rmm_diag_header_t *header = findings->header;
-    uint32_t used = atomic_load_explicit(&header->findings_used, memory_order_relaxed);
+    uint32_t used = atomic_load_explicit(&header->findings.used, memory_order_relaxed);
     uint32_t i = 0;
 
     RMM_ROW_ADD(&header->findings_total, 1);
@@ -128,6 +128,6 @@ void rmm__findings_add(rmm_findings_t *findings, const rmm_finding_t *finding)
     RMM_ROW_END(&findings->entries[i]);
     if (i == used) {
         /* release: the entry is written; pairs with a reader's first look */
-        atomic_store_explicit(&header->findings_used, i + 1, memory_order_release);
+        atomic_store_explicit(&header->findings.used, i + 1, memory_order_release);
     }
 }

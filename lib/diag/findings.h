@@ -11,6 +11,7 @@
 #ifndef RMM_DIAG_FINDINGS_H
 #define RMM_DIAG_FINDINGS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <rmm/sys/diag.h>
@@ -25,6 +26,7 @@ typedef struct rmm_finding {
     uint32_t access; /* RMM_DIAG_READS and so on */
     rmm_diag_block_v1_t block;
     uint64_t address, bytes; /* the range that was passed */
+    bool tells_range;        /* another range makes another finding */
     const char *function;    /* that was called; NULL: unknown, or `user` names it */
     uint32_t user;           /* RMM_DIAG_NO_USER: unknown, or `function` names it */
     uint64_t stream_id;      /* of the call; UINT64_MAX: not noted */

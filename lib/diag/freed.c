@@ -92,7 +92,7 @@ void rmm__freed_add(rmm_freed_t *freed, const rmm_freed_block_t *block)
     (void)add_piece(freed, block, start, end, freed->newest);
 }
 
-/* What is left of the piece beside [start, end). */
+/* Keeps the parts of the piece beside [start, end). */
 static void cut_piece(rmm_freed_t *freed, uint32_t index, uint64_t start, uint64_t end)
 {
     const rmm_live_node_t piece = freed->pieces.nodes[index];

@@ -53,7 +53,7 @@ void rmm__freed_add(rmm_freed_t *freed, const rmm_freed_block_t *block);
 /* The memory [start, end) belongs to a new block, or was given back: it leaves the table. */
 void rmm__freed_take(rmm_freed_t *freed, uint64_t start, uint64_t end);
 
-/* What went back to the driver leaves the table. */
+/* Drop the blocks that went back to the driver. */
 void rmm__freed_drop_returned(rmm_freed_t *freed);
 
 /* The freed block that this address was in; NULL: the table has none. */

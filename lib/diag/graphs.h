@@ -48,7 +48,7 @@ typedef struct rmm_graph_node {
     uint32_t first, count; /* of the refs */
 } rmm_graph_node_t;
 
-/* What graphs share. */
+/* The work that a graph and its copies share. */
 typedef struct rmm_graph_body {
     uint32_t owners;
     bool is_unsure;

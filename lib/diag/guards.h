@@ -67,7 +67,7 @@ typedef struct rmm_guard {
     uint32_t reserved;
 } rmm_guard_t;
 
-/* Of a slot. Each word is the number of a guard, or 0. */
+/* The state of a slot. Each word is the number of a guard, or 0. */
 typedef struct rmm_guard_state {
     _Atomic(uint32_t) open;
     _Atomic(uint32_t) filled;
@@ -91,7 +91,7 @@ typedef struct rmm_guard_job {
 #define RMM_GUARD_BROKEN 0x80000000u
 #define RMM_GUARD_OFFSET 0x0000ffffu /* of the first byte that differs */
 
-/* What became of a piece of work. */
+/* The outcome of a piece of work. */
 typedef enum rmm_guard_answer {
     RMM_GUARD_QUEUED = 0,
     RMM_GUARD_REFUSED =
@@ -177,7 +177,7 @@ void rmm__guards_drop(rmm_guards_t *guards, uint32_t index);
  */
 bool rmm__guards_begin(
     rmm_guards_t *guards, uint32_t call, uint32_t user, rmm_stream_t stream);
-/* Of the check that is begun. */
+/* Name the stream of the check that is begun. */
 void rmm__guards_name_stream(rmm_guards_t *guards, uint64_t stream_id);
 /* The guard of `index`, as an error on this block: its own, or the one behind it. */
 void rmm__guards_add(

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two hash tables onto one list of entries: by handle (small, forgetful: it can always be
- * learnt again) and by name (never forgets). Both probe linearly; the first is kept below
- * three quarters, the second is twice as large as there are entries.
+ * Two hash tables onto one list of entries: by handle (forgetful: it can always be learnt again)
+ * and by name (never forgets).
  */
 #include "diag/kernel_table.h"
 
@@ -11,38 +10,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint32_t power_of_two_above(uint32_t n)
-{
-    uint32_t power = 16;
-
-    while (power <= n) {
-        power *= 2;
-    }
-    return power;
-}
+#include "core/hash.h"
 
 bool rmm__kernel_table_init(
     rmm_kernel_table_t *table, rmm_diag_kernel_t *entries, uint32_t capacity,
     rmm_demangle_fn demangle)
 {
-    uint32_t keys = power_of_two_above(4 * capacity);
-    uint32_t names = power_of_two_above(2 * capacity);
-
     *table = (rmm_kernel_table_t){
-        .keys = calloc(keys, sizeof(rmm_kernel_key_t)),
-        .key_mask = keys - 1,
-        .by_name = calloc(names, sizeof(uint32_t)),
-        .by_name_mask = names - 1,
         .names = calloc(capacity, sizeof(char *)),
         .capacity = capacity,
         .entries = entries,
         .demangle = demangle,
     };
-    if (table->keys == NULL || table->by_name == NULL || table->names == NULL) {
-        rmm__kernel_table_fini(table);
-        return false;
-    }
-    return true;
+    return table->names != NULL;
 }
 
 void rmm__kernel_table_fini(rmm_kernel_table_t *table)
@@ -51,8 +31,8 @@ void rmm__kernel_table_fini(rmm_kernel_table_t *table)
         free(table->names[i]);
     }
     free(table->names);
-    free(table->by_name);
-    free(table->keys);
+    rmm__pointer_map_fini(&table->by_name);
+    rmm__pointer_map_fini(&table->by_handle);
     *table = (rmm_kernel_table_t){0};
 }
 
@@ -67,7 +47,7 @@ static uint64_t mix(uint64_t hash, uint64_t word)
  * kernel without an entry is looked for at each launch. */
 static uint64_t hash_of_name(const char *name)
 {
-    uint64_t hash = 0xcbf29ce484222325ull, word = 0;
+    uint64_t hash = RMM_HASH_BEGIN, word = 0;
     size_t left = strlen(name);
 
     for (; left >= sizeof(word); left -= sizeof(word), name += sizeof(word)) {
@@ -79,31 +59,14 @@ static uint64_t hash_of_name(const char *name)
     return mix(hash, word);
 }
 
-/* Where a search begins. Only upper bits of the product depend on all bits of the value. */
-static uint32_t bucket_of(uint64_t value, uint32_t mask)
+/* False: there is none. */
+static bool find(const rmm_pointer_map_t *map, const void *key, uint32_t *entry_out)
 {
-    return (uint32_t)(value * 0x9e3779b97f4a7c15ull >> 32) & mask;
-}
+    size_t bytes = 0;
+    bool is_there = rmm__pointer_map_find(map, key, &bytes);
 
-static rmm_kernel_key_t *key_bucket(rmm_kernel_table_t *table, const void *function)
-{
-    uint32_t at = bucket_of((uintptr_t)function, table->key_mask);
-
-    while (table->keys[at].function != NULL && table->keys[at].function != function) {
-        at = (at + 1) & table->key_mask;
-    }
-    return &table->keys[at];
-}
-
-static uint32_t *name_bucket(rmm_kernel_table_t *table, const char *name)
-{
-    uint32_t at = bucket_of(hash_of_name(name), table->by_name_mask);
-
-    while (table->by_name[at] != 0 &&
-           strcmp(table->names[table->by_name[at] - 1], name) != 0) {
-        at = (at + 1) & table->by_name_mask;
-    }
-    return &table->by_name[at];
+    *entry_out = (uint32_t)(bytes - 1);
+    return is_there;
 }
 
 /* Cut to fit, and fit for one line of text. The demangler takes a name that is not mangled for that
@@ -127,64 +90,62 @@ static void write_shown_name(rmm_kernel_table_t *table, char *to, const char *na
     free(nice);
 }
 
+/* Of two names with one hash, which are not to be expected, the second one has no entry. */
 static uint32_t entry_by_name(rmm_kernel_table_t *table, const char *name)
 {
-    uint32_t *bucket = name_bucket(table, name);
-    uint32_t entry = table->count;
+    void *hash = (void *)(uintptr_t)hash_of_name(name);
+    uint32_t entry;
 
-    if (*bucket != 0) {
-        return *bucket - 1;
+    if (find(&table->by_name, hash, &entry)) {
+        return strcmp(table->names[entry], name) == 0 ? entry : RMM_DIAG_NO_USER;
     }
-    if (entry == table->capacity) {
+    entry = table->count;
+    if (entry == table->capacity || !rmm__pointer_map_reserve(&table->by_name)) {
         return RMM_DIAG_NO_USER;
     }
     table->names[entry] = strdup(name);
     if (table->names[entry] == NULL) {
+        rmm__pointer_map_unreserve(&table->by_name);
         return RMM_DIAG_NO_USER;
     }
     write_shown_name(table, table->entries[entry].name, name);
-    *bucket = entry + 1;
+    rmm__pointer_map_insert(&table->by_name, hash, (size_t)entry + 1);
     table->count++;
     return entry;
 }
 
 static void
-remember_key(rmm_kernel_table_t *table, const void *function, uint32_t entry)
+remember_handle(rmm_kernel_table_t *table, const void *function, uint32_t entry)
 {
-    rmm_kernel_key_t *bucket = key_bucket(table, function);
+    const rmm_pointer_map_entry_t known = {
+        (void *)(uintptr_t)function, (size_t)entry + 1, NULL};
+    rmm_pointer_map_entry_t stale;
 
-    if (bucket->function == NULL) {
-        if (4 * (table->key_count + 1) > 3 * (table->key_mask + 1)) {
-            memset(table->keys, 0, (table->key_mask + 1) * sizeof(*table->keys));
-            table->key_count = 0;
-            bucket = key_bucket(table, function);
-        }
-        bucket->function = function;
-        table->key_count++;
+    if (table->by_handle.count / 4 >= table->capacity) {
+        rmm__pointer_map_fini(&table->by_handle);
     }
-    bucket->entry = entry;
+    if (rmm__pointer_map_reserve(&table->by_handle)) {
+        (void)rmm__pointer_map_replace_entry(&table->by_handle, &known, &stale);
+    }
 }
 
 uint32_t rmm__kernel_table_entry(
     rmm_kernel_table_t *table, const void *function, const char *name)
 {
     char unnamed[32];
-    uint32_t entry = 0;
+    uint32_t entry;
 
     if (name == NULL || name[0] == '\0') {
         snprintf(unnamed, sizeof(unnamed), "kernel@0x%" PRIxPTR, (uintptr_t)function);
         name = unnamed;
     }
-    if (function != NULL) {
-        const rmm_kernel_key_t *key = key_bucket(table, function);
-
-        if (key->function == function && strcmp(table->names[key->entry], name) == 0) {
-            return key->entry;
-        }
+    if (find(&table->by_handle, function, &entry) &&
+        strcmp(table->names[entry], name) == 0) {
+        return entry;
     }
     entry = entry_by_name(table, name);
     if (function != NULL && entry != RMM_DIAG_NO_USER) {
-        remember_key(table, function, entry);
+        remember_handle(table, function, entry);
     }
     return entry;
 }

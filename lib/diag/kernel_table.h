@@ -14,23 +14,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/pointer_map.h"
 #include "diag/diag_format.h"
 
 /* As __cxa_demangle: malloc'ed text or NULL. */
 typedef char *(*rmm_demangle_fn)(
     const char *mangled, char *buffer, size_t *bytes, int *status);
 
-typedef struct rmm_kernel_key {
-    const void *function; /* NULL: free slot */
-    uint32_t entry;
-} rmm_kernel_key_t;
-
 typedef struct rmm_kernel_table {
-    rmm_kernel_key_t *keys; /* open addressing; emptied when three quarters full */
-    uint32_t key_mask, key_count;
-    uint32_t *by_name; /* open addressing: entry + 1, 0: free slot */
-    uint32_t by_name_mask;
-    char **names; /* as launched, whole, one of each entry */
+    rmm_pointer_map_t
+        by_handle; /* `bytes`: the entry + 1; emptied at four times `capacity` */
+    rmm_pointer_map_t by_name; /* by the hash of the name; likewise, never emptied */
+    char **names;              /* as launched, whole, one of each entry */
     uint32_t capacity, count;
     rmm_diag_kernel_t *entries; /* in the side file; borrowed */
     rmm_demangle_fn demangle;   /* NULL: names as they are */

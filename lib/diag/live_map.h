@@ -2,7 +2,7 @@
 /*
  * Finds the live block that contains an address. The lookup runs for every 8-byte word of every
  * kernel parameter, so it first rejects addresses outside the bounds of all blocks, then
- * consults a small cache, and only then searches a balanced tree, O(log n).
+ * consults a small cache, and only then searches the index of the pools (pool/index.h).
  *
  * Blocks never overlap. Storage is taken once; an index names a block until it is erased
  * and is the index of its row in the side file as well.
@@ -15,14 +15,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "pool/index.h"
+
 #define RMM_LIVE_NONE UINT32_MAX
 #define RMM_LIVE_CACHE_ENTRIES 1024u
 
 typedef struct rmm_live_node {
-    uint64_t start, end;  /* [start, end); both 0: free */
-    uint32_t left, right; /* children; left of a free node: next free one */
-    uint32_t height;
-    uint32_t parent;
+    uint64_t start, end;     /* [start, end); both 0: free */
+    uint32_t previous, next; /* by address; next of a free node: next free one */
 } rmm_live_node_t;
 
 typedef struct rmm_live_map {
@@ -31,9 +31,11 @@ typedef struct rmm_live_map {
     uint32_t count;
     uint32_t fresh; /* nodes from here on were never used */
     uint32_t free;  /* head of the free nodes below fresh */
-    uint32_t root;
+    uint32_t first;
+    rmm_index_nodes_t tree_nodes;
+    rmm_index_t tree;   /* of starts */
     uint64_t low, high; /* no block outside [low, high) */
-    /* An index that once answered for this slot. May be stale: the tree says whether the
+    /* An index that once answered for this slot. May be stale: the links say whether the
      * answer still holds, so nothing has to be invalidated. */
     uint32_t cache[RMM_LIVE_CACHE_ENTRIES];
 } rmm_live_map_t;
@@ -52,12 +54,11 @@ uint32_t rmm__live_map_find(rmm_live_map_t *map, uint64_t address);
 /* The last block that begins before `end` and reaches beyond `start`. */
 uint32_t rmm__live_map_overlap(rmm_live_map_t *map, uint64_t start, uint64_t end);
 
-/* Of an address that is in no block: the blocks before and behind it; RMM_LIVE_NONE: there is none.
- */
+/* The blocks before and behind an address that is in no block; RMM_LIVE_NONE: there is none. */
 void rmm__live_map_around(
     rmm_live_map_t *map, uint64_t address, uint32_t *before_out, uint32_t *behind_out);
 
-/* Walks everything: order, overlaps, balance, bounds, free nodes. */
+/* Walks everything: order, overlaps, the tree, bounds, free nodes. */
 bool rmm__live_map_check(const rmm_live_map_t *map);
 
 #endif /* RMM_DIAG_LIVE_MAP_H */

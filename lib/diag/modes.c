@@ -51,11 +51,7 @@ bool rmm__diag_modes_parse(
         uint32_t mode = find_mode(text, length);
 
         if (mode == 0) {
-            size_t kept = length < RMM_DIAG_MODE_WORD_BYTES
-                              ? length
-                              : RMM_DIAG_MODE_WORD_BYTES - 1;
-
-            snprintf(word_out, RMM_DIAG_MODE_WORD_BYTES, "%.*s", (int)kept, text);
+            snprintf(word_out, RMM_DIAG_MODE_WORD_BYTES, "%.*s", (int)length, text);
             return false;
         }
         *modes_out |= mode;

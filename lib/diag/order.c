@@ -109,6 +109,12 @@ void rmm__order_event(rmm_order_t *order, const rmm_diag_event_v1_t *event)
             clocks, event->stream, event->word_count > 0 && event->words[0] == 0,
             event->device);
         break;
+    case RMM_DIAG_STREAM_SEEN:
+        if (event->word_count > 1) {
+            rmm__clocks_stream_seen(
+                clocks, event->stream, event->words[0] == 0, event->words[1]);
+        }
+        break;
     case RMM_DIAG_STREAM_DESTROY:
         rmm__clocks_stream_ends(clocks, event->stream);
         break;
@@ -174,18 +180,18 @@ static bool knows(const rmm_order_t *order, uint32_t place, const rmm_order_use_
     return rmm__clocks_knows(order->clocks, place, use->place, use->time);
 }
 
-/* It is ordered, or an error of this block that was told. */
+/* It is ordered, or an error of this block that was reported. */
 static bool is_settled(
     const rmm_order_t *order, const rmm_order_block_t *block, uint32_t place,
     const rmm_order_use_t *use)
 {
     bool is_settled = knows(order, place, use);
 
-    for (uint32_t i = 0; i < RMM_ORDER_TOLD && !is_settled; i++) {
-        const rmm_order_told_t *told = &block->told[i];
+    for (uint32_t i = 0; i < RMM_ORDER_REPORTED && !is_settled; i++) {
+        const rmm_order_reported_t *reported = &block->reported[i];
 
-        is_settled = told->time != 0 && told->time >= use->time &&
-                     told->place == place && told->other == use->place;
+        is_settled = reported->time != 0 && reported->time >= use->time &&
+                     reported->place == place && reported->other == use->place;
     }
     return is_settled;
 }
@@ -194,10 +200,11 @@ static void describe(
     const rmm_order_t *order, rmm_order_block_t *block, uint32_t place,
     const rmm_order_use_t *other, rmm_order_conflict_t *out)
 {
-    block->told[block->next_told++ % RMM_ORDER_TOLD] = (rmm_order_told_t){
-        .time = order->clocks->streams[other->place].clock.at[other->place],
-        .place = (uint16_t)place,
-        .other = other->place};
+    block->reported[block->next_reported++ % RMM_ORDER_REPORTED] =
+        (rmm_order_reported_t){
+            .time = order->clocks->streams[other->place].clock.at[other->place],
+            .place = (uint16_t)place,
+            .other = other->place};
     out->stream_id = order->clocks->streams[place].stream_id;
     out->other_stream_id = order->clocks->streams[other->place].stream_id;
     out->other_user = other->user;

@@ -27,7 +27,7 @@
 #include "diag/clocks.h"
 
 #define RMM_ORDER_USES 4u
-#define RMM_ORDER_TOLD 2u
+#define RMM_ORDER_REPORTED 2u
 
 typedef enum rmm_order_access {
     RMM_ORDER_NONE = 0,  /* there is no use */
@@ -48,11 +48,11 @@ typedef struct rmm_order_use {
 } rmm_order_use_t;
 
 /* An error of a block: which stream does not wait for which, and for what that had done by then.
- * What the missing wait would order as well is the same error, and not told again. */
-typedef struct rmm_order_told {
+ * What the missing wait would order as well is the same error, and not reported again. */
+typedef struct rmm_order_reported {
     uint64_t time; /* 0: none */
     uint16_t place, other;
-} rmm_order_told_t;
+} rmm_order_reported_t;
 
 typedef struct rmm_order_block {
     uint64_t start, end; /* [start, end) */
@@ -61,8 +61,8 @@ typedef struct rmm_order_block {
     bool is_in_order;    /* it is used and freed in the order of streams */
     bool is_gpu_only;    /* the host cannot access it */
     uint8_t next;        /* use to be forgotten if none is to be preferred */
-    rmm_order_told_t told[RMM_ORDER_TOLD]; /* the last ones, a ring */
-    uint8_t next_told;
+    rmm_order_reported_t reported[RMM_ORDER_REPORTED]; /* the last ones, a ring */
+    uint8_t next_reported;
     rmm_order_use_t uses[RMM_ORDER_USES];
 } rmm_order_block_t;
 
@@ -71,7 +71,7 @@ typedef struct rmm_order {
     rmm_order_block_t *blocks; /* of the live map's index */
 } rmm_order_t;
 
-/* What an operation is not ordered after. */
+/* An earlier operation that a later one is not ordered after. */
 typedef struct rmm_order_conflict {
     uint64_t stream_id, other_stream_id;
     uint32_t other_user;
@@ -82,7 +82,7 @@ typedef struct rmm_order_conflict {
 bool rmm__order_init(rmm_order_t *order, uint32_t row_count);
 void rmm__order_fini(rmm_order_t *order);
 
-/* What is no use of a block: records, waits, synchronisations, ends. */
+/* Handle an event that uses no block: records, waits, synchronisations, ends. */
 void rmm__order_event(rmm_order_t *order, const rmm_diag_event_v1_t *event);
 
 /* The operation that the event reports begins on its stream: `place` and `time` of *use_out. False:

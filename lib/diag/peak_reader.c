@@ -22,7 +22,7 @@ static bool add_part(const rmm_diag_part_info_t *part, void *arg)
         .device = look->peak->device,
         .bytes = part->bytes,
         .count = part->count};
-    rmm_diag_groups_add(look->groups, &group);
+    rmm__diag_groups_add(look->groups, &group);
     return true;
 }
 
@@ -37,7 +37,7 @@ static bool add_row(const rmm_diag_row_info_t *row, void *arg)
         .bytes = row->bytes,
         .count = 1};
     if (row->device == look->peak->device && row->allocated_ns <= look->peak->when_ns) {
-        rmm_diag_groups_add(look->groups, &group);
+        rmm__diag_groups_add(look->groups, &group);
     }
     return true;
 }
@@ -49,10 +49,10 @@ static bool look_once(
 {
     look_t look = {groups, peak};
     rmm_diag_peak_info_t after;
-    rmm_diag_groups_clear(groups);
-    (void)rmm_diag_each_part(file, index, peak->when_ns, add_part, &look);
-    (void)rmm_diag_each_row(file, add_row, &look);
-    return rmm_diag_read_peak(file, index, &after) && after.when_ns == peak->when_ns;
+    rmm__diag_groups_clear(groups);
+    (void)rmm__diag_each_part(file, index, peak->when_ns, add_part, &look);
+    (void)rmm__diag_each_row(file, add_row, &look);
+    return rmm__diag_read_peak(file, index, &after) && after.when_ns == peak->when_ns;
 }
 
 static uint64_t sum_of(const rmm_diag_groups_t *groups)
@@ -64,19 +64,20 @@ static uint64_t sum_of(const rmm_diag_groups_t *groups)
     return bytes;
 }
 
-bool rmm_diag_read_composition(
+bool rmm__diag_read_composition(
     const rmm_diag_file_t *file, uint32_t index, rmm_diag_groups_t *groups,
     rmm_diag_composition_t *out)
 {
     bool whole = false;
+    uint64_t sum;
     for (int i = 0; i < LOOKS && !whole; i++) {
-        if (!rmm_diag_read_peak(file, index, &out->peak)) {
+        if (!rmm__diag_read_peak(file, index, &out->peak)) {
             return false;
         }
         whole = look_once(file, index, groups, &out->peak);
     }
-    uint64_t sum = sum_of(groups);
+    sum = sum_of(groups);
     out->missing_bytes = out->peak.bytes > sum ? out->peak.bytes - sum : 0;
-    rmm_diag_groups_sort(groups);
+    rmm__diag_groups_sort(groups);
     return whole;
 }

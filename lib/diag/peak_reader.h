@@ -7,8 +7,8 @@
 #ifndef RMM_DIAG_PEAK_READER_H
 #define RMM_DIAG_PEAK_READER_H
 
+#include "diag/block_groups.h"
 #include "diag/diag_reader.h"
-#include "diag/groups.h"
 
 typedef struct rmm_diag_composition {
     rmm_diag_peak_info_t peak;
@@ -19,7 +19,7 @@ typedef struct rmm_diag_composition {
  * Groups are by resource, first user and site, most bytes first; what was in `groups` is cleared.
  * False: there is no peak of that index, or a new one came at each of several looks.
  */
-bool rmm_diag_read_composition(
+bool rmm__diag_read_composition(
     const rmm_diag_file_t *file, uint32_t index, rmm_diag_groups_t *groups,
     rmm_diag_composition_t *out);
 

@@ -49,7 +49,7 @@ static uint32_t count_overlaps(const rmm_ranges_t *ranges, uint32_t index, uint6
     return count;
 }
 
-/* What is left of the old ones beside [start, end), with it between where is_put. */
+/* Keeps the parts of the old ranges beside [start, end), and inserts that one if is_put. */
 static void cut(rmm_ranges_t *ranges, uint64_t start, uint64_t end, bool is_put)
 {
     uint32_t index = first_behind(ranges, start);

@@ -14,12 +14,16 @@ static void copy(char *to, size_t room, const char *from)
     }
 }
 
-void rmm__resource_names_add(
-    rmm_diag_resource_t *entries, const rmm_diag_block_v1_t *block)
+static void allocated(void *state, rmm_diag_call_t *call)
 {
+    const rmm_diag_block_v1_t *block = call->block;
+    rmm_diag_header_t *header = call->engine->header;
+    rmm_diag_resource_t *entries =
+        (void *)((unsigned char *)header + header->resources.offset);
     rmm_diag_resource_t *entry =
         &entries[block->resource_id % RMM_DIAG_RESOURCES_COUNT];
 
+    (void)state;
     if (atomic_load_explicit(&entry->id, memory_order_relaxed) != 0 ||
         block->resource_type == NULL) {
         return;
@@ -29,3 +33,5 @@ void rmm__resource_names_add(
     /* release: the names are written; pairs with resource_reader.c */
     atomic_store_explicit(&entry->id, block->resource_id, memory_order_release);
 }
+
+const rmm_checker_t rmm__resource_names_checker = {.allocated = allocated};

@@ -5,19 +5,13 @@
  * resource has the entry whose index is its id modulo the number of entries. The first resource
  * keeps an entry, so the names of later ones with the same index are not known.
  *
- * Cost of an allocation: one comparison. The engine's lock protects it.
+ * Cost of an allocation: one comparison.
  */
 #ifndef RMM_DIAG_RESOURCE_NAMES_H
 #define RMM_DIAG_RESOURCE_NAMES_H
 
-#include <rmm/sys/diag.h>
-
-#include "diag/diag_format.h"
+#include "diag/checker.h"
 
 #define RMM_DIAG_RESOURCES_COUNT 1024u
-
-/* Of the block's resource, if the library reports its name. */
-void rmm__resource_names_add(
-    rmm_diag_resource_t *entries, const rmm_diag_block_v1_t *block);
 
 #endif /* RMM_DIAG_RESOURCE_NAMES_H */

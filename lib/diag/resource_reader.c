@@ -4,28 +4,19 @@
 
 #include <string.h>
 
-#include "segment/text.h"
+#include "segment/clean_text.h"
 
-rmm_side_table_t rmm_diag_resources_of(const rmm_diag_header_t *header)
-{
-    return (rmm_side_table_t){
-        .offset = header->resources_offset,
-        .stride = header->resources_stride,
-        .count = header->resources_count,
-        .least_stride = sizeof(rmm_diag_resource_t)};
-}
-
-void rmm_diag_read_resource(
+void rmm__diag_read_resource(
     const rmm_diag_file_t *file, uint32_t id, rmm_diag_resource_name_t *out)
 {
-    const rmm_side_table_t table = rmm_diag_resources_of(&file->header);
+    const rmm_diag_section_t *table = &file->header.resources;
     rmm_diag_resource_t entry;
 
     *out = (rmm_diag_resource_name_t){.type = ""};
-    if (table.count == 0 || id == 0 ||
+    if (table->count == 0 || id == 0 ||
         !rmm__read_at(
             file->fd, &entry, sizeof(entry),
-            table.offset + (uint64_t)table.stride * (id % table.count)) ||
+            table->offset + (uint64_t)table->stride * (id % table->count)) ||
         atomic_load_explicit(&entry.id, memory_order_relaxed) != id) {
         return;
     }

@@ -4,13 +4,9 @@
 #define RMM_DIAG_RESOURCE_READER_H
 
 #include "diag/diag_reader.h"
-#include "segment/segment_side.h"
 
 /* Both are empty if the resource is not known. */
-void rmm_diag_read_resource(
+void rmm__diag_read_resource(
     const rmm_diag_file_t *file, uint32_t id, rmm_diag_resource_name_t *out);
-
-/* The table, for the check of the header. */
-rmm_side_table_t rmm_diag_resources_of(const rmm_diag_header_t *header);
 
 #endif /* RMM_DIAG_RESOURCE_READER_H */

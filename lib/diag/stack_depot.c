@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/hash.h"
+
 #define SLOTS (2 * RMM_STACK_DEPOT_COUNT)
 
 bool rmm__stack_depot_init(rmm_stack_depot_t *depot)
@@ -35,7 +37,7 @@ static uint32_t hash_of(const rmm_stack_raw_t *stack)
     uint64_t hash = stack->count;
 
     for (uint32_t i = 0; i < stack->count; i++) {
-        hash = (hash ^ (uint64_t)(uintptr_t)stack->frames[i]) * 0x9e3779b97f4a7c15ull;
+        hash = rmm__hash(hash ^ (uintptr_t)stack->frames[i]);
     }
     return (uint32_t)(hash >> 40);
 }

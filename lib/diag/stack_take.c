@@ -18,6 +18,7 @@
  * each thread that was here, of which it touches 8 KB and 320 bytes for each stack, and 84 MB for
  * the stacks of all. If there is no room for another stack the thread forgets all of its own.
  */
+#include "core/hash.h"
 #include "diag/stacks.h"
 
 #include <execinfo.h>
@@ -119,8 +120,7 @@ is_here(const kept_t *kept, uintptr_t depth)
 
 static uint32_t *bucket_of(uintptr_t depth)
 {
-    /* Fibonacci hashing */
-    return &memory->buckets[((depth >> 3) * 0x9e3779b97f4a7c15u >> 32) % BUCKETS];
+    return &memory->buckets[(rmm__hash(depth >> 3) >> 32) % BUCKETS];
 }
 
 static uint32_t find(uintptr_t depth)

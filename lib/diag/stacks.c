@@ -120,7 +120,7 @@ static uint32_t own_frames(const capture_t *capture)
 static uint32_t module_locked(rmm_stacks_t *stacks, const rmm_diag_module_t *module)
 {
     uint32_t used =
-        atomic_load_explicit(&stacks->header->modules_used, memory_order_relaxed);
+        atomic_load_explicit(&stacks->header->modules.used, memory_order_relaxed);
 
     RMM_ASSERT_LOCKED(&stacks->lock);
     for (uint32_t i = 0; i < used && i < RMM_DIAG_MODULES_COUNT; i++) {
@@ -134,7 +134,7 @@ static uint32_t module_locked(rmm_stacks_t *stacks, const rmm_diag_module_t *mod
     stacks->modules[used] = *module;
     /* release: the entry is written; pairs with a reader's load */
     atomic_store_explicit(
-        &stacks->header->modules_used, used + 1, memory_order_release);
+        &stacks->header->modules.used, used + 1, memory_order_release);
     return used;
 }
 
@@ -215,11 +215,11 @@ void rmm__stacks_init(rmm_stacks_t *stacks, rmm_diag_header_t *header)
     unsigned char *memory = (unsigned char *)header;
 
     stacks->header = header;
-    stacks->entries = (void *)(memory + header->stacks_offset);
-    stacks->origins = (void *)(memory + header->origins_offset);
-    stacks->frees = (void *)(memory + header->frees_offset);
-    stacks->sites = (void *)(memory + header->sites_offset);
-    stacks->modules = (void *)(memory + header->modules_offset);
+    stacks->entries = (void *)(memory + header->stacks.offset);
+    stacks->origins = (void *)(memory + header->origins.offset);
+    stacks->frees = (void *)(memory + header->frees.offset);
+    stacks->sites = (void *)(memory + header->sites.offset);
+    stacks->modules = (void *)(memory + header->modules.offset);
     rmm__mutex_init(&stacks->lock);
     (void)rmm__stack_take(); /* loads the unwinder now and not in a callback */
 }

@@ -22,7 +22,7 @@
 #include "diag/diag_format.h"
 
 #define RMM_DIAG_MODULES_COUNT 512u
-/* What is shown, and up to 8 of the diagnosis library's own */
+/* The frames that are shown, and up to 8 of the diagnosis library's own */
 #define RMM_STACK_RAW_FRAMES (RMM_DIAG_FRAMES_COUNT + 8u)
 
 /* A stack as the unwinder gives it: addresses behind the calls, innermost first. */

@@ -4,52 +4,7 @@
 
 #include <string.h>
 
-#include "segment/text.h"
-
-rmm_side_table_t rmm_diag_stacks_of(const rmm_diag_header_t *header)
-{
-    return (rmm_side_table_t){
-        .offset = header->stacks_offset,
-        .stride = header->stacks_stride,
-        .count = header->stacks_count,
-        .least_stride = sizeof(rmm_diag_stack_t)};
-}
-
-rmm_side_table_t rmm_diag_origins_of(const rmm_diag_header_t *header)
-{
-    return (rmm_side_table_t){
-        .offset = header->origins_offset,
-        .stride = header->origins_stride,
-        .count = header->origins_count,
-        .least_stride = sizeof(rmm_diag_stack_t)};
-}
-
-rmm_side_table_t rmm_diag_frees_of(const rmm_diag_header_t *header)
-{
-    return (rmm_side_table_t){
-        .offset = header->frees_offset,
-        .stride = header->frees_stride,
-        .count = header->frees_count,
-        .least_stride = sizeof(rmm_diag_stack_t)};
-}
-
-rmm_side_table_t rmm_diag_sites_of(const rmm_diag_header_t *header)
-{
-    return (rmm_side_table_t){
-        .offset = header->sites_offset,
-        .stride = header->sites_stride,
-        .count = header->sites_count,
-        .least_stride = sizeof(rmm_diag_stack_t)};
-}
-
-rmm_side_table_t rmm_diag_modules_of(const rmm_diag_header_t *header)
-{
-    return (rmm_side_table_t){
-        .offset = header->modules_offset,
-        .stride = header->modules_stride,
-        .count = header->modules_count,
-        .least_stride = sizeof(rmm_diag_module_t)};
-}
+#include "segment/clean_text.h"
 
 static bool take_stack(const void *bytes, uint32_t index, void *arg)
 {
@@ -68,55 +23,54 @@ static bool take_stack(const void *bytes, uint32_t index, void *arg)
 }
 
 static bool read_entry(
-    const rmm_diag_file_t *file, rmm_side_table_t one, uint32_t index,
+    const rmm_diag_file_t *file, const rmm_diag_section_t *section, uint32_t index,
     rmm_diag_stack_info_t *out)
 {
+    rmm_side_table_t one = rmm__diag_table(section, sizeof(rmm_diag_stack_t));
     out->frame_count = 0;
     if (index >= one.count) {
         return false;
     }
     one.offset += index * one.stride;
     one.count = 1;
-    (void)rmm_side_rows_each(file->fd, &one, take_stack, out);
+    (void)rmm__side_rows_each(file->fd, &one, take_stack, out);
     return out->frame_count > 0;
 }
 
-bool rmm_diag_read_stack(
+bool rmm__diag_read_stack(
     const rmm_diag_file_t *file, uint32_t finding, rmm_diag_stack_info_t *out)
 {
-    return read_entry(file, rmm_diag_stacks_of(&file->header), finding, out);
+    return read_entry(file, &file->header.stacks, finding, out);
 }
 
-bool rmm_diag_read_origin(
+bool rmm__diag_read_origin(
     const rmm_diag_file_t *file, uint32_t finding, rmm_diag_stack_info_t *out)
 {
-    return read_entry(file, rmm_diag_origins_of(&file->header), finding, out);
+    return read_entry(file, &file->header.origins, finding, out);
 }
 
-bool rmm_diag_read_free(
+bool rmm__diag_read_free(
     const rmm_diag_file_t *file, uint32_t finding, rmm_diag_stack_info_t *out)
 {
-    return read_entry(file, rmm_diag_frees_of(&file->header), finding, out);
+    return read_entry(file, &file->header.frees, finding, out);
 }
 
-bool rmm_diag_read_site(
+bool rmm__diag_read_site(
     const rmm_diag_file_t *file, uint32_t site, rmm_diag_stack_info_t *out)
 {
     /* site 0 is an index beyond any table */
-    return read_entry(file, rmm_diag_sites_of(&file->header), site - 1, out);
+    return read_entry(file, &file->header.sites, site - 1, out);
 }
 
-bool rmm_diag_read_module(
+bool rmm__diag_read_module(
     const rmm_diag_file_t *file, uint32_t index, rmm_diag_module_info_t *out)
 {
-    const rmm_side_table_t table = rmm_diag_modules_of(&file->header);
-    uint32_t used =
-        atomic_load_explicit(&file->header.modules_used, memory_order_relaxed);
+    const rmm_diag_section_t *modules = &file->header.modules;
     rmm_diag_module_t module;
-    if (index >= used || index >= table.count ||
+    if (index >= rmm__diag_used(modules) ||
         !rmm__read_at(
             file->fd, &module, sizeof(module),
-            table.offset + (uint64_t)table.stride * index)) {
+            modules->offset + (uint64_t)modules->stride * index)) {
         return false;
     }
     memcpy(out->path, module.path, sizeof(out->path));

@@ -10,7 +10,6 @@
 #include <stdint.h>
 
 #include "diag/diag_reader.h"
-#include "segment/segment_side.h"
 
 typedef struct rmm_diag_stack_info {
     uint32_t frame_count; /* at most RMM_DIAG_FRAMES_COUNT */
@@ -19,20 +18,20 @@ typedef struct rmm_diag_stack_info {
     uint32_t modules[RMM_DIAG_FRAMES_COUNT]; /* or RMM_DIAG_NO_MODULE */
 } rmm_diag_stack_info_t;
 
-/* Of the finding of that index. False: it was not captured, or is being written. */
-bool rmm_diag_read_stack(
+/* The call stack of a finding. False: it was not captured, or is being written. */
+bool rmm__diag_read_stack(
     const rmm_diag_file_t *file, uint32_t finding, rmm_diag_stack_info_t *out);
 
 /* The same: where its block was allocated, and where it was freed. Only findings by guards and of
  * freed blocks have the first, and only those of freed blocks the second. */
-bool rmm_diag_read_origin(
+bool rmm__diag_read_origin(
     const rmm_diag_file_t *file, uint32_t finding, rmm_diag_stack_info_t *out);
-bool rmm_diag_read_free(
+bool rmm__diag_read_free(
     const rmm_diag_file_t *file, uint32_t finding, rmm_diag_stack_info_t *out);
 
 /* The stack that a block with this `site` was allocated from. False: it is not known, or is being
  * written. */
-bool rmm_diag_read_site(
+bool rmm__diag_read_site(
     const rmm_diag_file_t *file, uint32_t site, rmm_diag_stack_info_t *out);
 
 typedef struct rmm_diag_module_info {
@@ -42,14 +41,7 @@ typedef struct rmm_diag_module_info {
 } rmm_diag_module_info_t;
 
 /* False: there is none of that index. */
-bool rmm_diag_read_module(
+bool rmm__diag_read_module(
     const rmm_diag_file_t *file, uint32_t index, rmm_diag_module_info_t *out);
-
-/* Their tables, for the check of the header. */
-rmm_side_table_t rmm_diag_stacks_of(const rmm_diag_header_t *header);
-rmm_side_table_t rmm_diag_origins_of(const rmm_diag_header_t *header);
-rmm_side_table_t rmm_diag_frees_of(const rmm_diag_header_t *header);
-rmm_side_table_t rmm_diag_sites_of(const rmm_diag_header_t *header);
-rmm_side_table_t rmm_diag_modules_of(const rmm_diag_header_t *header);
 
 #endif /* RMM_DIAG_STACKS_READER_H */

@@ -2,12 +2,12 @@
 /* Ids of streams; see stream_names.h. */
 #include "diag/stream_names.h"
 
+#include "core/hash.h"
 #include "diag/stream_key.h"
 
 static uint32_t place_of(uint64_t key)
 {
-    /* Fibonacci hashing: the upper bits of the product */
-    return (uint32_t)((key * 0x9e3779b97f4a7c15ull) >> 32) % RMM_STREAM_NAMES;
+    return (uint32_t)(rmm__hash(key) >> 32) % RMM_STREAM_NAMES;
 }
 
 void rmm__stream_names_put(rmm_stream_names_t *names, rmm_stream_t stream, uint64_t id)

@@ -26,14 +26,15 @@ static bool header_holds(const rmm_timeline_header_t *header, uint64_t file_byte
            header->header_bytes >= sizeof(*header) &&
            header->file_bytes <= file_bytes && events.count > 0 &&
            events.count <= RMM_TIMELINE_EVENTS_MAX &&
-           rmm_side_table_fits(&events, header->header_bytes, header->file_bytes);
+           rmm__side_table_fits(&events, header->header_bytes, header->file_bytes);
 }
 
-int rmm_timeline_attach(rmm_timeline_file_t *file, int fd)
+int rmm__timeline_attach(rmm_timeline_file_t *file, int fd)
 {
     uint64_t file_bytes;
+    int error;
     file->fd = -1;
-    int error = rmm_side_file_header(
+    error = rmm__side_file_header(
         fd, &file->header, sizeof(file->header), offsetof(rmm_timeline_header_t, ready),
         &file_bytes);
     if (error != 0) {
@@ -46,18 +47,18 @@ int rmm_timeline_attach(rmm_timeline_file_t *file, int fd)
     return 0;
 }
 
-int rmm_timeline_open(
+int rmm__timeline_open(
     rmm_timeline_file_t *file, int dirfd, const char *segment, uid_t owner)
 {
-    int fd = rmm_side_file_open(dirfd, segment, RMM_TIMELINE_SUFFIX, owner);
+    int fd = rmm__side_file_open(dirfd, segment, RMM_TIMELINE_SUFFIX, owner);
     if (fd < 0) {
         file->fd = -1;
         return fd;
     }
-    return rmm_side_file_keep(&file->fd, fd, rmm_timeline_attach(file, fd));
+    return rmm__side_file_keep(&file->fd, fd, rmm__timeline_attach(file, fd));
 }
 
-void rmm_timeline_close(rmm_timeline_file_t *file)
+void rmm__timeline_close(rmm_timeline_file_t *file)
 {
     rmm__file_close(&file->fd);
 }
@@ -67,16 +68,16 @@ static uint64_t written(const rmm_timeline_file_t *file)
     return atomic_load_explicit(&file->header.written, memory_order_relaxed);
 }
 
-/* Of a full ring the oldest event is left out: its writer may have died in it. */
-uint64_t rmm_timeline_kept(const rmm_timeline_file_t *file)
+/* The oldest event of a full ring is left out: its writer may have died in it. */
+uint64_t rmm__timeline_kept(const rmm_timeline_file_t *file)
 {
     uint64_t count = file->header.events_count;
     return written(file) < count ? written(file) : count - 1;
 }
 
-uint64_t rmm_timeline_lost(const rmm_timeline_file_t *file)
+uint64_t rmm__timeline_lost(const rmm_timeline_file_t *file)
 {
-    return written(file) - rmm_timeline_kept(file);
+    return written(file) - rmm__timeline_kept(file);
 }
 
 /* How many events from `first` on are in one piece of the file, and are wanted. */
@@ -89,12 +90,12 @@ static uint64_t piece_at(const rmm_timeline_file_t *file, uint64_t first)
     return file->header.events_stride == sizeof(rmm_timeline_event_t) ? piece : 1;
 }
 
-bool rmm_timeline_each(
+bool rmm__timeline_each(
     const rmm_timeline_file_t *file, rmm_timeline_fn visit, void *arg)
 {
     rmm_timeline_event_t events[EVENTS_AT_ONCE];
     const rmm_timeline_header_t *header = &file->header;
-    uint64_t next = rmm_timeline_lost(file);
+    uint64_t next = rmm__timeline_lost(file);
     while (next < written(file)) {
         uint64_t piece = piece_at(file, next);
         uint64_t offset =

@@ -19,22 +19,22 @@ typedef struct rmm_timeline_file {
     rmm_timeline_header_t header; /* checked copy */
 } rmm_timeline_file_t;
 
-/* 0 or a negative errno, as rmm_diag_open(). */
-int rmm_timeline_open(
+/* 0 or a negative errno, as rmm__diag_open(). */
+int rmm__timeline_open(
     rmm_timeline_file_t *file, int dirfd, const char *segment, uid_t owner);
 /* The same on an open descriptor, which is kept on success. */
-int rmm_timeline_attach(rmm_timeline_file_t *file, int fd);
-void rmm_timeline_close(rmm_timeline_file_t *file);
+int rmm__timeline_attach(rmm_timeline_file_t *file, int fd);
+void rmm__timeline_close(rmm_timeline_file_t *file);
 
 /* Events that can be read, and those that newer ones have replaced. */
-uint64_t rmm_timeline_kept(const rmm_timeline_file_t *file);
-uint64_t rmm_timeline_lost(const rmm_timeline_file_t *file);
+uint64_t rmm__timeline_kept(const rmm_timeline_file_t *file);
+uint64_t rmm__timeline_lost(const rmm_timeline_file_t *file);
 
 /* False ends the walk. */
 typedef bool (*rmm_timeline_fn)(const rmm_timeline_event_t *event, void *arg);
 
 /* Every event, oldest first. False: the file could not be read to its end. */
-bool rmm_timeline_each(
+bool rmm__timeline_each(
     const rmm_timeline_file_t *file, rmm_timeline_fn visit, void *arg);
 
 #endif /* RMM_DIAG_TIMELINE_READER_H */

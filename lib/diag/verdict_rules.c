@@ -33,7 +33,7 @@ static bool is_idle(const rmm_diag_life_t *life)
            unused_ns(life) >= RMM_DIAG_IDLE_NS;
 }
 
-bool rmm_diag_verdict_applies(
+bool rmm__diag_verdict_applies(
     const rmm_diag_life_t *life, rmm_diag_verdict_t verdict, uint64_t *wasted_ns_out)
 {
     bool is_used = life->first_use_ns != 0;
@@ -59,13 +59,13 @@ bool rmm_diag_verdict_applies(
     }
 }
 
-uint64_t rmm_diag_byte_ms(uint64_t bytes, uint64_t wasted_ns)
+uint64_t rmm__diag_byte_ms(uint64_t bytes, uint64_t wasted_ns)
 {
     double byte_ms = (double)bytes * (double)wasted_ns / 1e6;
     return byte_ms < 1.8e19 ? (uint64_t)byte_ms : UINT64_MAX;
 }
 
-uint32_t rmm_diag_size_class(uint64_t bytes)
+uint32_t rmm__diag_size_class(uint64_t bytes)
 {
     uint32_t bits = 0;
     for (; bytes > 0; bytes >>= 1) {

@@ -33,19 +33,19 @@ typedef struct rmm_diag_life {
 
 /* False: verdicts are not looked for, or were not when the block was allocated, so that uses of it
  * may be missing. since_ns: 0, or since when. */
-static inline bool rmm_diag_is_judged(uint64_t allocated_ns, uint64_t since_ns)
+static inline bool rmm__diag_is_judged(uint64_t allocated_ns, uint64_t since_ns)
 {
     return since_ns != 0 && allocated_ns >= since_ns;
 }
 
 /* True, and for how long the block wasted memory, if the verdict applies to it. */
-bool rmm_diag_verdict_applies(
+bool rmm__diag_verdict_applies(
     const rmm_diag_life_t *life, rmm_diag_verdict_t verdict, uint64_t *wasted_ns_out);
 
 /* Bytes x milliseconds; the largest number if it is larger. */
-uint64_t rmm_diag_byte_ms(uint64_t bytes, uint64_t wasted_ns);
+uint64_t rmm__diag_byte_ms(uint64_t bytes, uint64_t wasted_ns);
 
 /* Blocks of about one size: the number of bits of it. */
-uint32_t rmm_diag_size_class(uint64_t bytes);
+uint32_t rmm__diag_size_class(uint64_t bytes);
 
 #endif /* RMM_DIAG_VERDICT_RULES_H */

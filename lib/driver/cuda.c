@@ -43,6 +43,9 @@ SAME(cudaStreamNonBlocking, RMM_STREAM_NON_BLOCKING);
 
 #define X(name, ours, cuda, value) SAME(cuda, ours);
 RMM_DRIVER_ATTRIBUTE_MAP(X)
+#if CUDART_VERSION >= 13000
+RMM_DRIVER_HOST_ATTRIBUTE_MAP(X)
+#endif
 #undef X
 
 typedef CUresult (*stream_get_id_fn)(CUstream, unsigned long long *);
@@ -130,19 +133,29 @@ cuda_device_attribute(rmm_driver_attribute_t attribute, int device, int *value)
     int answer;
     int error;
 
-    if (attribute == RMM_ATTRIBUTE_VIRTUAL_MEMORY) { /* the runtime does not know it */
-        return rmm__cuda_virtual_attribute(device, value);
+    switch (attribute) {
+    case RMM_ATTRIBUTE_VIRTUAL_MEMORY: /* the runtime does not know it */
+        return rmm__cuda_driver_attribute((int)attribute, device, value);
+    case RMM_ATTRIBUTE_HOST_NUMA_ID:
+    case RMM_ATTRIBUTE_HOST_NUMA_MEMORY_POOLS:
+    case RMM_ATTRIBUTE_HOST_MEMORY_POOLS:
+        return rmm__cuda_host_attribute(attribute, device, value);
+    case RMM_ATTRIBUTE_MANAGED_MEMORY:
+    case RMM_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS:
+    case RMM_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS:
+    case RMM_ATTRIBUTE_MEMORY_POOLS:
+    case RMM_ATTRIBUTE_MEMORY_POOL_HANDLE_TYPES:
+        break;
     }
     error =
         CALL(cudaDeviceGetAttribute(&answer, (enum cudaDeviceAttr)attribute, device));
-
     if (error == RMM_DRIVER_OK) {
         *value = answer;
     }
     return error;
 }
 
-/* Of the primary context, which is the one that the runtime uses. */
+/* Asks for the primary context, which is the one that the runtime uses. */
 static int cuda_device_active(int device, int *active)
 {
     unsigned flags;

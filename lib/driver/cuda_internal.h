@@ -65,7 +65,10 @@ int rmm__cuda_mem_prefetch(
     const void *ptr, size_t bytes, int device, rmm_stream_t stream);
 /* Look for the entry points of the two calls that an allocation and a free are. */
 void rmm__cuda_mempool_open(void);
-int rmm__cuda_mempool_create(uint32_t handle_types, rmm_driver_mempool_t *pool);
+int rmm__cuda_mempool_create(
+    uint32_t handle_types, int node, rmm_driver_mempool_t *pool);
+/* One of RMM_DRIVER_HOST_ATTRIBUTE_MAP. */
+int rmm__cuda_host_attribute(rmm_driver_attribute_t attribute, int device, int *value);
 int rmm__cuda_mempool_destroy(rmm_driver_mempool_t pool);
 int rmm__cuda_mempool_managed(rmm_driver_mempool_t *pool);
 int rmm__cuda_mempool_get_threshold(rmm_driver_mempool_t pool, uint64_t *bytes);
@@ -83,8 +86,9 @@ int rmm__cuda_peer_can_access(int device, int peer, int *can);
 
 /* Look for the entry points; without them each call returns NOT_SUPPORTED. */
 void rmm__cuda_virtual_open(void);
-/* The attribute of a device that says whether it can do all this. */
-int rmm__cuda_virtual_attribute(int device, int *value);
+/* An attribute as the driver knows it, whatever the headers and the runtime know; 0 where the entry
+ * points are missing. */
+int rmm__cuda_driver_attribute(int attribute, int device, int *value);
 
 int rmm__cuda_virtual_granularity(size_t *bytes);
 int rmm__cuda_address_reserve(void **ptr, size_t bytes);

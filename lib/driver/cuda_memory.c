@@ -109,7 +109,16 @@ static cudaMemPool_t native_pool(rmm_driver_mempool_t pool)
     return (cudaMemPool_t)(void *)pool;
 }
 
-#if CUDART_VERSION >= 12080
+/* cudaMemLocationType, of which the headers of CUDA 12.0 know devices only */
+enum { LOCATION_HOST = 2, LOCATION_HOST_NUMA = 3 };
+#if CUDART_VERSION >= 13000
+static_assert((int)cudaMemLocationTypeHost == LOCATION_HOST, "value of LOCATION_HOST");
+static_assert(
+    (int)cudaMemLocationTypeHostNuma == LOCATION_HOST_NUMA,
+    "value of LOCATION_HOST_NUMA");
+#endif
+
+#define HOST_NUMA_POOLS_SINCE 12060 /* the driver; the attribute is of 12.9 */
 
 static bool driver_is_at_least(int version)
 {
@@ -119,7 +128,20 @@ static bool driver_is_at_least(int version)
            installed >= version;
 }
 
-#endif
+int rmm__cuda_host_attribute(rmm_driver_attribute_t attribute, int device, int *value)
+{
+    int error = rmm__cuda_driver_attribute((int)attribute, device, value);
+
+    if (error != RMM_DRIVER_INVALID_VALUE) {
+        return error;
+    }
+    /* the driver does not know it */
+    *value = attribute == RMM_ATTRIBUTE_HOST_NUMA_ID ? -1
+             : attribute == RMM_ATTRIBUTE_HOST_NUMA_MEMORY_POOLS
+                 ? driver_is_at_least(HOST_NUMA_POOLS_SINCE)
+                 : 0;
+    return RMM_DRIVER_OK;
+}
 
 /* Memory that the decompression engine of newer GPUs can use: an older driver refuses to
  * make a pool that asks for it. */
@@ -142,22 +164,40 @@ create_decompressible(struct cudaMemPoolProps *properties, cudaMemPool_t *pool)
     return RMM_DRIVER_NOT_SUPPORTED;
 }
 
-int rmm__cuda_mempool_create(uint32_t handle_types, rmm_driver_mempool_t *pool)
+static int create_on_device(struct cudaMemPoolProps *properties, cudaMemPool_t *pool)
+{
+    int error = CALL(cudaGetDevice(&properties->location.id));
+
+    if (error != RMM_DRIVER_OK) {
+        return error;
+    }
+    error = create_decompressible(properties, pool);
+    return error == RMM_DRIVER_OK
+               ? error
+               : RMM_DRIVER_WAITS(CALL(cudaMemPoolCreate(pool, properties)));
+}
+
+static int
+create_on_host(struct cudaMemPoolProps *properties, int node, cudaMemPool_t *pool)
+{
+    properties->location.type = (enum cudaMemLocationType)(
+        node == RMM_DRIVER_HOST ? LOCATION_HOST : LOCATION_HOST_NUMA);
+    properties->location.id = node == RMM_DRIVER_HOST ? 0 : node;
+    return RMM_DRIVER_WAITS(CALL(cudaMemPoolCreate(pool, properties)));
+}
+
+int rmm__cuda_mempool_create(
+    uint32_t handle_types, int node, rmm_driver_mempool_t *pool)
 {
     struct cudaMemPoolProps properties = {
         .allocType = cudaMemAllocationTypePinned,
         .handleTypes = (enum cudaMemAllocationHandleType)handle_types,
         .location = {.type = cudaMemLocationTypeDevice}};
     cudaMemPool_t fresh;
-    int error = CALL(cudaGetDevice(&properties.location.id));
+    int error = node == RMM_DRIVER_ON_DEVICE
+                    ? create_on_device(&properties, &fresh)
+                    : create_on_host(&properties, node, &fresh);
 
-    if (error != RMM_DRIVER_OK) {
-        return error;
-    }
-    error = create_decompressible(&properties, &fresh);
-    if (error != RMM_DRIVER_OK) {
-        error = RMM_DRIVER_WAITS(CALL(cudaMemPoolCreate(&fresh, &properties)));
-    }
     if (error == RMM_DRIVER_OK) {
         *pool = (rmm_driver_mempool_t)(void *)fresh;
     }

@@ -98,7 +98,7 @@ static CUmemAllocationProp properties_of(int device)
         .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device}};
 }
 
-int rmm__cuda_virtual_attribute(int device, int *value)
+int rmm__cuda_driver_attribute(int attribute, int device, int *value)
 {
     int current, answer;
     int error = ready(&current);
@@ -109,7 +109,7 @@ int rmm__cuda_virtual_attribute(int device, int *value)
     }
     if (error == RMM_DRIVER_OK) {
         error = (int)entry.device_get_attribute(
-            &answer, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, device);
+            &answer, (CUdevice_attribute)attribute, device);
     }
     if (error == RMM_DRIVER_OK) {
         *value = answer;

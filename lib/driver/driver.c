@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Chooses the driver table once in a process, by RMM_DRIVER: "cuda" (also when unset),
- * "hip" or "sim". Neither of the others is a fallback.
+ * Chooses the driver table once in a process, by RMM_DRIVER: "cuda", "hip" or "sim"; when it is
+ * unset, by the program's default, which is "cuda" until rmm_driver_set_default() says
+ * otherwise. None is a fallback for another.
  *
  * Locking: `chooser` serialises the first call; afterwards the table is one load. A
- * library that the simulated driver injects may call back into rmm__driver(): it finds
- * the table in place, because the injection happens after the store and outside of the
+ * library that the simulated GPU injects may call back into rmm__driver(): it finds
+ * the table in place, because opened() is called after the store and outside of the
  * lock. The lock is held over a fork (core/fork.h), which waits for the first call to
  * end.
  *
@@ -21,6 +22,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <rmm/device.h>
 
 #include "core/error.h"
 #include "core/fork.h"
@@ -56,16 +59,37 @@ RMM_AT_LOAD static void join_forks(void)
     rmm__fork_join(RMM_FORK_DRIVER, &chooser, refuse_in_child);
 }
 
+typedef struct choice {
+    const char *name;
+    const rmm_driver_t *(*open)(rmm_status_t *status_out);
+} choice_t;
+
+static const choice_t choices[] = {
+    {"cuda", rmm__driver_cuda_open},
+    {"hip", rmm__driver_hip_open},
+    {"sim", rmm__driver_sim_open},
+};
+
+/* When RMM_DRIVER is unset; protected by `chooser`. */
+static const choice_t *default_choice = &choices[0];
+
+static const choice_t *choice_of(const char *name)
+{
+    for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); i++) {
+        if (strcmp(name, choices[i].name) == 0) {
+            return &choices[i];
+        }
+    }
+    return NULL;
+}
+
 static const rmm_driver_t *open_by_name(const char *name, rmm_status_t *status_out)
 {
-    if (name == NULL || name[0] == '\0' || strcmp(name, "cuda") == 0) {
-        return rmm__driver_cuda_open(status_out);
-    }
-    if (strcmp(name, "hip") == 0) {
-        return rmm__driver_hip_open(status_out);
-    }
-    if (strcmp(name, "sim") == 0) {
-        return rmm__driver_sim_open(status_out);
+    const choice_t *choice =
+        name == NULL || name[0] == '\0' ? default_choice : choice_of(name);
+
+    if (choice != NULL) {
+        return choice->open(status_out);
     }
     *status_out = rmm__error(
         RMM_ERR_INVALID_ARGUMENT,
@@ -109,6 +133,37 @@ RMM_COLD static const rmm_driver_t *choose(rmm_status_t *status_out, bool *opene
     return driver;
 }
 
+rmm_status_t rmm_driver_set_default(const char *name)
+{
+    RMM_UNCANCELLED;
+    rmm_status_t status = RMM_OK;
+    const choice_t *choice;
+
+    RMM_CHECK_ARG(name != NULL, "name is NULL");
+    choice = choice_of(name);
+    if (choice == NULL) {
+        return rmm__error(
+            RMM_ERR_INVALID_ARGUMENT,
+            "the default driver '%s' is unknown: the names are 'cuda', 'hip' and 'sim'",
+            name);
+    }
+    rmm__mutex_lock(&chooser);
+    if (choice != default_choice) {
+        if (atomic_load_explicit(&chosen, memory_order_relaxed) == NULL &&
+            refusal == RMM_OK) {
+            default_choice = choice;
+        } else {
+            status = rmm__error(
+                RMM_ERR_UNSUPPORTED,
+                "the default driver cannot become '%s': this process has looked for a "
+                "GPU already",
+                name);
+        }
+    }
+    rmm__mutex_unlock(&chooser);
+    return status;
+}
+
 const rmm_driver_t *rmm__driver(rmm_status_t *status_out)
 {
     /* acquire: pairs with the release store in choose() */
@@ -117,11 +172,8 @@ const rmm_driver_t *rmm__driver(rmm_status_t *status_out)
 
     if (driver == NULL) {
         driver = choose(status_out, &opened);
-        if (opened && strcmp(driver->name, "sim") == 0) {
-            rmm__driver_sim_inject();
-        }
-        if (opened && strcmp(driver->name, "hip") == 0) {
-            rmm__driver_hip_announce();
+        if (opened && driver->opened != NULL) {
+            driver->opened();
         }
     }
     return driver;

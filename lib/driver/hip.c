@@ -189,8 +189,38 @@ static const char *hip_error_text(int error)
     return rmm__hip.hipGetErrorString((hip_error_t)error);
 }
 
+/* Logs which HIP was found and what it lacks. */
+static void log_version(void)
+{
+    static const char *const texts[] = {
+        "",
+#define X(group, text) text,
+        HIP_GROUP_MAP(X)
+#undef X
+    };
+    char version[HIP_VERSION_BYTES];
+    char missing[160] = "";
+
+    for (int i = HIP_GROUP_MUST + 1; i < HIP_GROUP_COUNT; i++) {
+        size_t length = strlen(missing);
+
+        if (!rmm__hip.has[i]) {
+            snprintf(
+                missing + length, sizeof(missing) - length, "%s%s",
+                length == 0 ? "; it has no " : ", no ", texts[i]);
+        }
+    }
+    rmm__hip_format_version(version);
+    rmm__log_info(
+        "driver hip: %s, HIP %s, %d devices%s; this driver of rmm-c has not been run "
+        "on "
+        "AMD hardware yet",
+        rmm__hip.file, version, rmm__hip.device_count, missing);
+}
+
 static const rmm_driver_t hip_table = {
     .name = "hip",
+    .opened = log_version,
     .device_count = rmm__hip_device_count,
     .device_get = rmm__hip_device_get,
     .device_set = rmm__hip_device_set,
@@ -286,32 +316,4 @@ const rmm_driver_t *rmm__driver_hip_open(rmm_status_t *status_out)
         return NULL;
     }
     return &hip_table;
-}
-
-void rmm__driver_hip_announce(void)
-{
-    static const char *const texts[] = {
-        "",
-#define X(group, text) text,
-        HIP_GROUP_MAP(X)
-#undef X
-    };
-    char version[HIP_VERSION_BYTES];
-    char missing[160] = "";
-
-    for (int i = HIP_GROUP_MUST + 1; i < HIP_GROUP_COUNT; i++) {
-        size_t length = strlen(missing);
-
-        if (!rmm__hip.has[i]) {
-            snprintf(
-                missing + length, sizeof(missing) - length, "%s%s",
-                length == 0 ? "; it has no " : ", no ", texts[i]);
-        }
-    }
-    rmm__hip_format_version(version);
-    rmm__log_info(
-        "driver hip: %s, HIP %s, %d devices%s; this driver of rmm-c has not been run "
-        "on "
-        "AMD hardware yet",
-        rmm__hip.file, version, rmm__hip.device_count, missing);
 }

@@ -136,6 +136,13 @@ int rmm__hip_device_attribute(rmm_driver_attribute_t attribute, int device, int 
     case RMM_ATTRIBUTE_MEMORY_POOL_HANDLE_TYPES:
         is_missing = !has_pools;
         break;
+    case RMM_ATTRIBUTE_HOST_NUMA_ID:
+        *value = -1;
+        return RMM_DRIVER_OK;
+    case RMM_ATTRIBUTE_HOST_NUMA_MEMORY_POOLS:
+    case RMM_ATTRIBUTE_HOST_MEMORY_POOLS:
+        is_missing = true;
+        break;
     }
     if (is_missing) {
         *value = 0;

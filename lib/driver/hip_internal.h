@@ -124,7 +124,8 @@ int rmm__hip_memset_async(void *dst, int value, size_t bytes, rmm_stream_t strea
 int rmm__hip_mem_prefer(void *ptr, size_t bytes, int device);
 int rmm__hip_mem_prefetch(
     const void *ptr, size_t bytes, int device, rmm_stream_t stream);
-int rmm__hip_mempool_create(uint32_t handle_types, rmm_driver_mempool_t *pool);
+int rmm__hip_mempool_create(
+    uint32_t handle_types, int node, rmm_driver_mempool_t *pool);
 int rmm__hip_mempool_destroy(rmm_driver_mempool_t pool);
 int rmm__hip_mempool_managed(rmm_driver_mempool_t *pool);
 int rmm__hip_mempool_get_threshold(rmm_driver_mempool_t pool, uint64_t *bytes);

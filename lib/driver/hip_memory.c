@@ -55,7 +55,8 @@ static hip_pool_t native_pool(rmm_driver_mempool_t pool)
     return (hip_pool_t)(void *)pool;
 }
 
-int rmm__hip_mempool_create(uint32_t handle_types, rmm_driver_mempool_t *pool)
+/* Creates pools of a device only: HIP has none of the host's memory. */
+int rmm__hip_mempool_create(uint32_t handle_types, int node, rmm_driver_mempool_t *pool)
 {
     hip_pool_properties_t properties = {
         .allocType = HIP_ALLOCATION_PINNED,
@@ -64,6 +65,9 @@ int rmm__hip_mempool_create(uint32_t handle_types, rmm_driver_mempool_t *pool)
     hip_pool_t fresh = NULL;
     int error = CALL(rmm__hip.hipGetDevice(&properties.location.id));
 
+    if (error == RMM_DRIVER_OK && node != RMM_DRIVER_ON_DEVICE) {
+        error = RMM_DRIVER_NOT_SUPPORTED;
+    }
     if (error == RMM_DRIVER_OK) {
         error = CALL_IF(POOLS, rmm__hip.hipMemPoolCreate(&fresh, &properties));
     }

@@ -25,6 +25,7 @@
  * Locking: `witnesses` is protected by `lock`, under which HIP is not called.
  * Cost: one call of HIP for a stream of the library, two for another one, three before 7.1.
  */
+#include "core/hash.h"
 #include "driver/hip_internal.h"
 
 #include <string.h>
@@ -55,7 +56,7 @@ static uint64_t fresh_id(void)
 
 static witness_t *set_of(hip_stream_t stream)
 {
-    uint64_t hash = ((uint64_t)(uintptr_t)stream >> 4) * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t hash = rmm__hash((uintptr_t)stream >> 4);
 
     return witnesses[hash >> 56];
 }
@@ -252,7 +253,7 @@ static int capture_key(rmm_stream_t stream, rmm_stream_key_t *key)
     return error;
 }
 
-/* Of a stream that does not capture. */
+/* The id of a stream that does not capture. */
 static int stream_id(rmm_stream_t stream, uint64_t *id)
 {
     unsigned long long answer;

@@ -13,12 +13,12 @@
 
 static void warn_of_stranger(const rmm_driver_t *driver, int device, int other)
 {
-    static _Atomic(uint32_t) told;
+    static _Atomic(uint32_t) is_logged;
     uint32_t bit = RMM_DRIVER_DEVICE(other);
     int active = 0;
 
     if (driver->device_active(other, &active) != RMM_DRIVER_OK || active == 0 ||
-        (atomic_fetch_or_explicit(&told, bit, memory_order_relaxed) & bit) != 0) {
+        (atomic_fetch_or_explicit(&is_logged, bit, memory_order_relaxed) & bit) != 0) {
         return;
     }
     rmm__log_warn(

@@ -29,6 +29,8 @@
 
 #include <rmm/stream.h>
 
+#include "core/hash.h"
+
 enum { RMM_STREAM_ID_SETS = 256, RMM_STREAM_ID_WAYS = 4 };
 
 typedef struct rmm_stream_id {
@@ -40,8 +42,8 @@ extern rmm_stream_id_t rmm__stream_ids[RMM_STREAM_ID_SETS][RMM_STREAM_ID_WAYS];
 
 static inline rmm_stream_id_t *rmm__stream_id_set(rmm_stream_t stream)
 {
-    /* Fibonacci hashing; handles are addresses, aligned to 16 bytes */
-    uint64_t hash = ((uint64_t)(uintptr_t)stream >> 4) * 0x9e3779b97f4a7c15u;
+    /* handles are addresses, aligned to 16 bytes */
+    uint64_t hash = rmm__hash((uintptr_t)stream >> 4);
 
     return rmm__stream_ids[hash >> 56];
 }

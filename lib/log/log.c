@@ -23,7 +23,7 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/uncancelled.h"
-#include "segment/text.h"
+#include "segment/clean_text.h"
 
 #define LEVEL_COUNT (RMM_LEVEL_OFF + 1)
 

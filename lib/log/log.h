@@ -36,12 +36,12 @@ typedef struct rmm_log_record {
 /* A message of this moment and thread. */
 rmm_log_record_t rmm__log_record(rmm_log_level_t level, const char *message);
 
-/* What stderr shows as a sink: this and worse. */
+/* The least severe level that stderr shows as a sink. */
 rmm_log_level_t rmm__log_stderr_level(void);
 
 /* The program's own level, an rmm_log_level_t or RMM_LOG_UNDECIDED. */
 extern _Atomic(int) rmm__log_level;
-/* What an operator wants instead: 1 + level; anything else: no request. Never NULL. */
+/* The level that an operator requests: 1 + level; anything else: none. Never NULL. */
 extern const _Atomic(uint32_t) *_Atomic rmm__log_request;
 
 /* The level in force. */

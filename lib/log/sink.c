@@ -28,8 +28,8 @@
 #include "core/mutex.h"
 #include "core/output.h"
 #include "core/uncancelled.h"
+#include "segment/clean_text.h"
 #include "segment/log_text.h"
-#include "segment/text.h"
 
 #define LINE_BYTES (RMM_LOG_MESSAGE_BYTES + RMM_LOG_TIME_BYTES + 64)
 
@@ -105,7 +105,7 @@ print_to(char line[LINE_BYTES], const rmm_log_record_t *record, bool is_for_jour
     return (size_t)length;
 }
 
-/* What to say before a line if some were dropped; returns its length, or 0. */
+/* Prints the note before a line if some were dropped; returns its length, or 0. */
 static size_t print_dropped(char line[LINE_BYTES], uint64_t count, bool is_for_journal)
 {
     char message[64] = "";

@@ -90,29 +90,29 @@ static void put_title(const mark_t *mark, rmm_sink_t *sink)
 {
     const rmm_blocks_row_t *row = mark->row;
     if (mark->count > 1) {
-        rmm_sink_printf(
+        rmm__sink_printf(
             sink, "%u blocks from 0x%" PRIx64 ": %" PRIu64 " bytes used", mark->count,
             row->address, mark->bytes[RMM_BLOCK_USED]);
         return;
     }
-    rmm_sink_printf(
+    rmm__sink_printf(
         sink, "0x%" PRIx64 ": %" PRIu64 " bytes %s", row->address, row->bytes,
-        rmm_block_state_name(row->state));
+        rmm__block_state_name(row->state));
     if (row->stream != RMM_BLOCKS_NO_STREAM) {
-        rmm_sink_printf(sink, ", stream %" PRIu64, row->stream);
+        rmm__sink_printf(sink, ", stream %" PRIu64, row->stream);
     }
 }
 
 static void put_mark(const picture_t *picture, mark_t *mark)
 {
     if (mark->to > mark->from) {
-        rmm_sink_printf(
+        rmm__sink_printf(
             picture->sink,
             "<rect x=\"%u\" y=\"%u\" width=\"%u\" height=\"%u\" fill=\"%s\"><title>",
             LEFT + mark->from, TOP + picture->line * LINE_HEIGHT, mark->to - mark->from,
             MARK_HEIGHT, colours[largest_state(mark)]);
         put_title(mark, picture->sink);
-        rmm_sink_puts(picture->sink, "</title></rect>\n");
+        rmm__sink_puts(picture->sink, "</title></rect>\n");
     }
     *mark = (mark_t){.from = mark->to, .to = mark->to};
 }
@@ -149,6 +149,7 @@ static void put_blocks(picture_t *picture, uint64_t begin, uint64_t end)
     for (uint32_t i = picture->next_row; i < map->count; i++) {
         const rmm_blocks_row_t *row = &map->rows[i];
         uint64_t behind = row->address + row->bytes;
+        uint32_t from;
         if (row->address >= end) {
             break;
         }
@@ -156,8 +157,7 @@ static void put_blocks(picture_t *picture, uint64_t begin, uint64_t end)
             picture->next_row += i == picture->next_row;
             continue;
         }
-        uint32_t from =
-            pixel_of(picture, row->address > begin ? row->address - begin : 0);
+        from = pixel_of(picture, row->address > begin ? row->address - begin : 0);
         if (from > mark.to) { /* nothing is known of what is between */
             put_mark(picture, &mark);
             mark.from = from;
@@ -174,7 +174,7 @@ static void put_line(picture_t *picture, uint64_t begin, uint64_t end)
 {
     uint32_t width = pixel_of(picture, end - begin);
     uint32_t y = TOP + picture->line * LINE_HEIGHT;
-    rmm_sink_printf(
+    rmm__sink_printf(
         picture->sink,
         "<text x=\"4\" y=\"%u\">0x%" PRIx64 "</text>\n"
         "<rect x=\"%u\" y=\"%u\" width=\"%u\" height=\"%u\" fill=\"#eeeeee\"/>\n",
@@ -218,15 +218,15 @@ static uint32_t put_chunks(picture_t *picture)
 static void put_legend(const picture_t *picture)
 {
     uint32_t x = LEFT;
-    rmm_sink_printf(
+    rmm__sink_printf(
         picture->sink, "<text x=\"4\" y=\"20\">A line: %" PRIu64 " bytes</text>\n",
         picture->line_bytes);
     for (uint32_t state = RMM_BLOCK_USED; state < RMM_BLOCK_STATES; state++) {
-        rmm_sink_printf(
+        rmm__sink_printf(
             picture->sink,
             "<rect x=\"%u\" y=\"28\" width=\"12\" height=\"12\" fill=\"%s\"/>"
             "<text x=\"%u\" y=\"38\">%s</text>\n",
-            x, colours[state], x + 16, rmm_block_state_name(state));
+            x, colours[state], x + 16, rmm__block_state_name(state));
         x += 90;
     }
 }
@@ -243,29 +243,30 @@ static uint32_t line_count(const picture_t *picture)
     return lines < picture->map->lines_max ? (uint32_t)lines : picture->map->lines_max;
 }
 
-void rmm_map_svg_begin(rmm_sink_t *sink, const rmm_map_t *map)
+void rmm__map_svg_begin(rmm_sink_t *sink, const rmm_map_t *map)
 {
+    uint32_t left_out;
     picture_t picture = {
         .map = map, .sink = sink, .line_bytes = choose_line_bytes(map)};
     uint32_t width = LEFT + WIDTH + 8;
     uint32_t height = TOP + (line_count(&picture) + 4) * LINE_HEIGHT;
-    rmm_sink_printf(
+    rmm__sink_printf(
         sink,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%u\" height=\"%u\" "
         "viewBox=\"0 0 %u %u\" font-family=\"monospace\" font-size=\"11\">\n"
         "<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n",
         width, height, width, height);
     put_legend(&picture);
-    uint32_t left_out = put_chunks(&picture);
-    rmm_sink_printf(
+    left_out = put_chunks(&picture);
+    rmm__sink_printf(
         sink, "<text x=\"4\" y=\"%u\">",
         TOP + (line_count(&picture) + 1) * LINE_HEIGHT);
     if (left_out > 0) {
-        rmm_sink_printf(sink, "# %u more chunks found no line\n", left_out);
+        rmm__sink_printf(sink, "# %u more chunks found no line\n", left_out);
     }
 }
 
-void rmm_map_svg_end(rmm_sink_t *sink)
+void rmm__map_svg_end(rmm_sink_t *sink)
 {
-    rmm_sink_puts(sink, "</text>\n</svg>\n");
+    rmm__sink_puts(sink, "</text>\n</svg>\n");
 }

@@ -14,13 +14,13 @@
 #include "segment/segment_blocks_reader.h"
 
 typedef struct rmm_map {
-    const rmm_blocks_row_t *rows; /* sorted: rmm_blocks_sort() */
+    const rmm_blocks_row_t *rows; /* sorted: rmm__block_report_sort() */
     uint32_t count;
     uint32_t lines_max;
 } rmm_map_t;
 
 /* All but the last line of text, which the caller puts, without '<' and '&', before the end. */
-void rmm_map_svg_begin(rmm_sink_t *sink, const rmm_map_t *map);
-void rmm_map_svg_end(rmm_sink_t *sink);
+void rmm__map_svg_begin(rmm_sink_t *sink, const rmm_map_t *map);
+void rmm__map_svg_end(rmm_sink_t *sink);
 
 #endif /* RMM_PAGE_MAP_SVG_H */

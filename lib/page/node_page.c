@@ -44,14 +44,14 @@ static void put_bytes(rmm_sink_t *sink, uint64_t bytes)
     double value = (double)bytes;
     int unit = 0;
     if (bytes == RMM_PAGE_UNKNOWN) {
-        rmm_sink_puts(sink, "<td>-</td>");
+        rmm__sink_puts(sink, "<td>-</td>");
         return;
     }
     while (value >= 1023.95 && units[unit + 1] != '\0') {
         value /= 1024;
         unit++;
     }
-    rmm_sink_printf(
+    rmm__sink_printf(
         sink, "<td title=\"%" PRIu64 "\">%.*f%c</td>", bytes, unit == 0 ? 0 : 1, value,
         units[unit]);
 }
@@ -59,17 +59,17 @@ static void put_bytes(rmm_sink_t *sink, uint64_t bytes)
 static void put_count(rmm_sink_t *sink, uint64_t count)
 {
     if (count == RMM_PAGE_UNKNOWN) {
-        rmm_sink_puts(sink, "<td>-</td>");
+        rmm__sink_puts(sink, "<td>-</td>");
     } else {
-        rmm_sink_printf(sink, "<td>%" PRIu64 "</td>", count);
+        rmm__sink_printf(sink, "<td>%" PRIu64 "</td>", count);
     }
 }
 
 static void put_text(rmm_sink_t *sink, const char *text)
 {
-    rmm_sink_puts(sink, "<td class=\"t\">");
-    rmm_sink_foreign(sink, text[0] != '\0' ? text : "-");
-    rmm_sink_puts(sink, "</td>");
+    rmm__sink_puts(sink, "<td class=\"t\">");
+    rmm__sink_foreign(sink, text[0] != '\0' ? text : "-");
+    rmm__sink_puts(sink, "</td>");
 }
 
 static void put_figures(rmm_sink_t *sink, const rmm_page_figures_t *figures)
@@ -100,7 +100,7 @@ static void
 put_bar(rmm_sink_t *sink, const part_t *parts, uint32_t count, uint64_t whole)
 {
     uint32_t x = 0;
-    rmm_sink_printf(
+    rmm__sink_printf(
         sink,
         "<td class=\"wide\"><svg class=\"bar\" viewBox=\"0 0 %u 10\" "
         "preserveAspectRatio=\"none\">",
@@ -109,7 +109,7 @@ put_bar(rmm_sink_t *sink, const part_t *parts, uint32_t count, uint64_t whole)
         uint32_t width = width_of(parts[i].bytes, whole);
         width = width < BAR_WIDTH - x ? width : BAR_WIDTH - x;
         if (width > 0) {
-            rmm_sink_printf(
+            rmm__sink_printf(
                 sink,
                 "<rect class=\"%s\" x=\"%u\" width=\"%u\" height=\"10\">"
                 "<title>%s: %" PRIu64 " bytes</title></rect>",
@@ -117,7 +117,7 @@ put_bar(rmm_sink_t *sink, const part_t *parts, uint32_t count, uint64_t whole)
         }
         x += width;
     }
-    rmm_sink_puts(sink, "</svg></td>");
+    rmm__sink_puts(sink, "</svg></td>");
 }
 
 static uint64_t subtract(uint64_t a, uint64_t b)
@@ -130,7 +130,7 @@ static uint64_t subtract(uint64_t a, uint64_t b)
 
 /* --- head --------------------------------------------------------------------------------- */
 
-void rmm_page_begin(rmm_page_t *page, rmm_sink_t *sink, const char *title, time_t now)
+void rmm__page_begin(rmm_page_t *page, rmm_sink_t *sink, const char *title, time_t now)
 {
     char time[32] = "";
     struct tm parts;
@@ -138,29 +138,29 @@ void rmm_page_begin(rmm_page_t *page, rmm_sink_t *sink, const char *title, time_
     if (gmtime_r(&now, &parts) != NULL) {
         (void)strftime(time, sizeof(time), "%Y-%m-%d %H:%M:%S UTC", &parts);
     }
-    rmm_sink_puts(sink, head);
-    rmm_sink_puts(sink, "<title>GPU memory of ");
-    rmm_sink_foreign(sink, title);
-    rmm_sink_puts(sink, "</title>\n");
-    rmm_sink_puts(sink, style);
-    rmm_sink_puts(sink, "</head>\n<body>\n<h1>GPU memory of ");
-    rmm_sink_foreign(sink, title);
-    rmm_sink_printf(sink, "</h1>\n<p>%s</p>\n", time);
+    rmm__sink_puts(sink, head);
+    rmm__sink_puts(sink, "<title>GPU memory of ");
+    rmm__sink_foreign(sink, title);
+    rmm__sink_puts(sink, "</title>\n");
+    rmm__sink_puts(sink, style);
+    rmm__sink_puts(sink, "</head>\n<body>\n<h1>GPU memory of ");
+    rmm__sink_foreign(sink, title);
+    rmm__sink_printf(sink, "</h1>\n<p>%s</p>\n", time);
 }
 
-void rmm_page_remark(rmm_page_t *page, uint64_t count, const char *what)
+void rmm__page_remark(rmm_page_t *page, uint64_t count, const char *what)
 {
     if (count > 0) {
-        rmm_sink_printf(
+        rmm__sink_printf(
             page->sink, "<p class=\"warn\">%" PRIu64 " %s</p>\n", count, what);
     }
 }
 
 /* --- devices ------------------------------------------------------------------------------ */
 
-void rmm_page_begin_devices(rmm_page_t *page)
+void rmm__page_begin_devices(rmm_page_t *page)
 {
-    rmm_sink_puts(
+    rmm__sink_puts(
         page->sink,
         "<h2>Devices</h2>\n<table id=\"devices\">\n<tr><th class=\"t\">Device</th>"
         "<th>Used</th><th>Cached</th><th>Others</th><th>Free</th><th>Total</th>"
@@ -168,14 +168,14 @@ void rmm_page_begin_devices(rmm_page_t *page)
             3) "others</th><th class=\"t\">Model</th></tr>\n");
 }
 
-void rmm_page_device(rmm_page_t *page, const rmm_page_device_t *device)
+void rmm__page_device(rmm_page_t *page, const rmm_page_device_t *device)
 {
     rmm_sink_t *sink = page->sink;
     const part_t parts[] = {
         {"used", device->current_bytes},
         {"cached", subtract(device->reserved_bytes, device->current_bytes)},
         {"others", device->others_bytes}};
-    rmm_sink_puts(sink, "<tr>");
+    rmm__sink_puts(sink, "<tr>");
     put_text(sink, device->name);
     put_bytes(sink, device->current_bytes);
     put_bytes(sink, device->cached_bytes);
@@ -188,55 +188,55 @@ void rmm_page_device(rmm_page_t *page, const rmm_page_device_t *device)
         put_text(sink, "");
     }
     put_text(sink, device->model);
-    rmm_sink_puts(sink, "</tr>\n");
+    rmm__sink_puts(sink, "</tr>\n");
 }
 
-void rmm_page_begin_programs(rmm_page_t *page)
+void rmm__page_begin_programs(rmm_page_t *page)
 {
-    rmm_sink_puts(page->sink, "</table>\n<h2>Programs</h2>\n");
+    rmm__sink_puts(page->sink, "</table>\n<h2>Programs</h2>\n");
 }
 
 /* --- programs ----------------------------------------------------------------------------- */
 
-bool rmm_page_begin_program(rmm_page_t *page, const rmm_page_program_t *program)
+bool rmm__page_begin_program(rmm_page_t *page, const rmm_page_program_t *program)
 {
     rmm_sink_t *sink = page->sink;
     if (sink->bytes >= RMM_PAGE_BYTES_MAX) {
         page->left_out++;
         return false;
     }
-    rmm_sink_printf(
+    rmm__sink_printf(
         sink, "<details%s>\n<summary><b>",
         page->programs < RMM_PAGE_OPEN_PROGRAMS ? " open" : "");
     page->programs++;
-    rmm_sink_foreign(sink, program->pid);
-    rmm_sink_puts(sink, "</b> ");
-    rmm_sink_foreign(sink, program->user);
-    rmm_sink_puts(sink, " ");
-    rmm_sink_foreign(sink, program->command);
+    rmm__sink_foreign(sink, program->pid);
+    rmm__sink_puts(sink, "</b> ");
+    rmm__sink_foreign(sink, program->user);
+    rmm__sink_puts(sink, " ");
+    rmm__sink_foreign(sink, program->command);
     if (program->state[0] != '\0') {
-        rmm_sink_puts(sink, " (");
-        rmm_sink_foreign(sink, program->state);
-        rmm_sink_puts(sink, ")");
+        rmm__sink_puts(sink, " (");
+        rmm__sink_foreign(sink, program->state);
+        rmm__sink_puts(sink, ")");
     }
-    rmm_sink_puts(
+    rmm__sink_puts(
         sink, "</summary>\n<table>\n<tr><th class=\"t\">Device</th><th>Current</th>"
               "<th>Reserved</th><th>Peak</th><th>Live</th><th>Refused</th></tr>\n");
     return true;
 }
 
-void rmm_page_use(
+void rmm__page_use(
     rmm_page_t *page, const char *device, const rmm_page_figures_t *figures)
 {
-    rmm_sink_puts(page->sink, "<tr>");
+    rmm__sink_puts(page->sink, "<tr>");
     put_text(page->sink, device);
     put_figures(page->sink, figures);
-    rmm_sink_puts(page->sink, "</tr>\n");
+    rmm__sink_puts(page->sink, "</tr>\n");
 }
 
-void rmm_page_begin_resources(rmm_page_t *page)
+void rmm__page_begin_resources(rmm_page_t *page)
 {
-    rmm_sink_puts(
+    rmm__sink_puts(
         page->sink,
         "</table>\n<table>\n<tr><th class=\"t\">Resource</th><th class=\"t\">Type</th>"
         "<th class=\"t\">Device</th><th>Upstream</th><th>Current</th><th>Reserved</th>"
@@ -245,7 +245,7 @@ void rmm_page_begin_resources(rmm_page_t *page)
             6) "other free</th></tr>\n");
 }
 
-/* What is free in one piece, and what in others: together that is a pool at a glance. */
+/* Shows the largest free block and the other free memory: together a pool at a glance. */
 static void put_pool(rmm_sink_t *sink, const rmm_page_resource_t *resource)
 {
     const rmm_page_figures_t *figures = &resource->figures;
@@ -263,10 +263,10 @@ static void put_pool(rmm_sink_t *sink, const rmm_page_resource_t *resource)
     }
 }
 
-void rmm_page_resource(rmm_page_t *page, const rmm_page_resource_t *resource)
+void rmm__page_resource(rmm_page_t *page, const rmm_page_resource_t *resource)
 {
     rmm_sink_t *sink = page->sink;
-    rmm_sink_puts(sink, "<tr>");
+    rmm__sink_puts(sink, "<tr>");
     put_text(sink, resource->name);
     put_text(sink, resource->type);
     put_text(sink, resource->device);
@@ -275,15 +275,15 @@ void rmm_page_resource(rmm_page_t *page, const rmm_page_resource_t *resource)
     put_figures(sink, &resource->figures);
     put_bytes(sink, resource->largest_free_bytes);
     put_pool(sink, resource);
-    rmm_sink_puts(sink, "</tr>\n");
+    rmm__sink_puts(sink, "</tr>\n");
 }
 
-void rmm_page_end_resources(rmm_page_t *page)
+void rmm__page_end_resources(rmm_page_t *page)
 {
-    rmm_sink_puts(page->sink, "</table>\n");
+    rmm__sink_puts(page->sink, "</table>\n");
 }
 
-void rmm_page_map(
+void rmm__page_map(
     rmm_page_t *page, const char *resource, const rmm_map_t *map, uint64_t age_ns)
 {
     rmm_sink_t *sink = page->sink;
@@ -291,25 +291,25 @@ void rmm_page_map(
         page->maps_left_out++;
         return;
     }
-    rmm_sink_puts(sink, "<figure class=\"map\"><figcaption>Blocks of ");
-    rmm_sink_foreign(sink, resource);
-    rmm_sink_printf(sink, ", %.1f s ago</figcaption>\n", (double)age_ns / 1e9);
-    rmm_map_svg_begin(sink, map);
-    rmm_map_svg_end(sink);
-    rmm_sink_puts(sink, "</figure>\n");
+    rmm__sink_puts(sink, "<figure class=\"map\"><figcaption>Blocks of ");
+    rmm__sink_foreign(sink, resource);
+    rmm__sink_printf(sink, ", %.1f s ago</figcaption>\n", (double)age_ns / 1e9);
+    rmm__map_svg_begin(sink, map);
+    rmm__map_svg_end(sink);
+    rmm__sink_puts(sink, "</figure>\n");
 }
 
-void rmm_page_end_program(rmm_page_t *page)
+void rmm__page_end_program(rmm_page_t *page)
 {
-    rmm_sink_puts(page->sink, "</details>\n");
+    rmm__sink_puts(page->sink, "</details>\n");
 }
 
-void rmm_page_end(rmm_page_t *page)
+void rmm__page_end(rmm_page_t *page)
 {
     if (page->programs == 0) {
-        rmm_sink_puts(page->sink, "<p>No program uses the library now.</p>\n");
+        rmm__sink_puts(page->sink, "<p>No program uses the library now.</p>\n");
     }
-    rmm_page_remark(page, page->left_out, "more programs are not on this page");
-    rmm_page_remark(page, page->maps_left_out, "more maps are not on this page");
-    rmm_sink_puts(page->sink, "</body>\n</html>\n");
+    rmm__page_remark(page, page->left_out, "more programs are not on this page");
+    rmm__page_remark(page, page->maps_left_out, "more maps are not on this page");
+    rmm__sink_puts(page->sink, "</body>\n</html>\n");
 }

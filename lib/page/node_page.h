@@ -57,25 +57,25 @@ typedef struct rmm_page_resource {
 } rmm_page_resource_t;
 
 /* title: of this machine, or of a test. */
-void rmm_page_begin(rmm_page_t *page, rmm_sink_t *sink, const char *title, time_t now);
+void rmm__page_begin(rmm_page_t *page, rmm_sink_t *sink, const char *title, time_t now);
 /* A line about what the page does not show. */
-void rmm_page_remark(rmm_page_t *page, uint64_t count, const char *what);
-void rmm_page_begin_devices(rmm_page_t *page);
-void rmm_page_device(rmm_page_t *page, const rmm_page_device_t *device);
-void rmm_page_begin_programs(rmm_page_t *page);
+void rmm__page_remark(rmm_page_t *page, uint64_t count, const char *what);
+void rmm__page_begin_devices(rmm_page_t *page);
+void rmm__page_device(rmm_page_t *page, const rmm_page_device_t *device);
+void rmm__page_begin_programs(rmm_page_t *page);
 
 /* False: the page is full, and the program is counted; nothing may follow for it. */
-bool rmm_page_begin_program(rmm_page_t *page, const rmm_page_program_t *program);
-void rmm_page_use(
+bool rmm__page_begin_program(rmm_page_t *page, const rmm_page_program_t *program);
+void rmm__page_use(
     rmm_page_t *page, const char *device, const rmm_page_figures_t *figures);
-void rmm_page_begin_resources(rmm_page_t *page);
-void rmm_page_resource(rmm_page_t *page, const rmm_page_resource_t *resource);
-void rmm_page_end_resources(rmm_page_t *page);
+void rmm__page_begin_resources(rmm_page_t *page);
+void rmm__page_resource(rmm_page_t *page, const rmm_page_resource_t *resource);
+void rmm__page_end_resources(rmm_page_t *page);
 /* The blocks of a pool; age_ns: of the report. After the resources. */
-void rmm_page_map(
+void rmm__page_map(
     rmm_page_t *page, const char *resource, const rmm_map_t *map, uint64_t age_ns);
-void rmm_page_end_program(rmm_page_t *page);
+void rmm__page_end_program(rmm_page_t *page);
 
-void rmm_page_end(rmm_page_t *page);
+void rmm__page_end(rmm_page_t *page);
 
 #endif /* RMM_PAGE_NODE_PAGE_H */

@@ -18,7 +18,7 @@ static int larger_first(const void *left, const void *right)
     return (a->index > b->index) - (a->index < b->index);
 }
 
-void rmm_page_sort(rmm_page_order_t *order, uint32_t count)
+void rmm__page_sort(rmm_page_order_t *order, uint32_t count)
 {
     if (count > 1) {
         qsort(order, count, sizeof(order[0]), larger_first);

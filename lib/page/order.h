@@ -11,6 +11,6 @@ typedef struct rmm_page_order {
     uint64_t bytes; /* that it holds; RMM_PAGE_UNKNOWN comes last */
 } rmm_page_order_t;
 
-void rmm_page_sort(rmm_page_order_t *order, uint32_t count);
+void rmm__page_sort(rmm_page_order_t *order, uint32_t count);
 
 #endif /* RMM_PAGE_ORDER_H */

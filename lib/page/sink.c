@@ -12,17 +12,18 @@ static void put(rmm_sink_t *sink, const char *bytes, size_t length)
     sink->bytes += length;
 }
 
-void rmm_sink_puts(rmm_sink_t *sink, const char *text)
+void rmm__sink_puts(rmm_sink_t *sink, const char *text)
 {
     put(sink, text, strlen(text));
 }
 
-void rmm_sink_printf(rmm_sink_t *sink, const char *format, ...)
+void rmm__sink_printf(rmm_sink_t *sink, const char *format, ...)
 {
     char text[RMM_SINK_PRINT_MAX + 1];
     va_list arguments;
+    int length;
     va_start(arguments, format);
-    int length = vsnprintf(text, sizeof(text), format, arguments);
+    length = vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
     if (length > 0) {
         put(sink, text,
@@ -49,7 +50,7 @@ static const char *entity_of(char byte)
     }
 }
 
-void rmm_sink_foreign(rmm_sink_t *sink, const char *text)
+void rmm__sink_foreign(rmm_sink_t *sink, const char *text)
 {
     while (*text != '\0') {
         size_t plain = 0;
@@ -60,7 +61,7 @@ void rmm_sink_foreign(rmm_sink_t *sink, const char *text)
             put(sink, text, plain);
             text += plain;
         } else {
-            rmm_sink_puts(sink, entity_of(*text++));
+            rmm__sink_puts(sink, entity_of(*text++));
         }
     }
 }

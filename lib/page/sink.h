@@ -17,16 +17,16 @@ typedef struct rmm_sink {
     uint64_t bytes; /* put so far */
 } rmm_sink_t;
 
-void rmm_sink_puts(rmm_sink_t *sink, const char *text);
+void rmm__sink_puts(rmm_sink_t *sink, const char *text);
 /* Puts at most RMM_SINK_PRINT_MAX bytes and cuts the rest: not for texts of programs. */
 #define RMM_SINK_PRINT_MAX 500
-void rmm_sink_printf(rmm_sink_t *sink, const char *format, ...)
+void rmm__sink_printf(rmm_sink_t *sink, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /*
  * Puts a text of another process into HTML or XML: special characters are escaped, and '?' replaces
  * each byte that is not printable ASCII, as in the tree of rmmfs. (U+202E, for one, would reverse
  * the rest of the line.)
  */
-void rmm_sink_foreign(rmm_sink_t *sink, const char *text);
+void rmm__sink_foreign(rmm_sink_t *sink, const char *text);
 
 #endif /* RMM_PAGE_SINK_H */

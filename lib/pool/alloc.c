@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The fast path of an engine: one lock, and one search of the stream's own heap and the clean
- * one. Everything else is on the ladder. See engine.h.
+ * one. Everything else is on the slow path (alloc_slow.c). See engine.h.
  */
-#include "pool/figures.h"
+#include "pool/engine_figures.h"
 
 /* --- allocate ------------------------------------------------------------------------ */
 
@@ -12,12 +12,12 @@ static rmm_heap_t own_heap_locked(engine_t *engine, const engine_alloc_t *alloc)
     const engine_stream_t *own;
 
     if (rmm__engine_captures(alloc)) {
-        rmm__engine_part_locked(engine, true);
+        rmm__engine_single_stream_end_locked(engine, true);
         return rmm__engine_capture_heap_locked(engine, &alloc->key);
     }
     own = rmm__engine_stream_find_locked(engine, alloc->key.stream_id);
-    if (own == NULL && engine->streams.alone != NULL) {
-        rmm__engine_part_locked(engine, true);
+    if (own == NULL && engine->streams.single != NULL) {
+        rmm__engine_single_stream_end_locked(engine, true);
     }
     return own != NULL ? own->heap : engine->clean;
 }
@@ -27,7 +27,7 @@ static rmm_heap_t own_heap_locked(engine_t *engine, const engine_alloc_t *alloc)
  * memory, and not while another thread has the turn: it queries them. */
 static bool is_worth_asking_locked(const engine_t *engine, const engine_alloc_t *alloc)
 {
-    return alloc->block.units >= LARGE_UNITS && engine->streams.alone == NULL &&
+    return alloc->block.units >= LARGE_UNITS && engine->streams.single == NULL &&
            engine->block_units == 0 && engine->source != NULL &&
            engine->streams.with_batches != NULL && rmm__turn_is_free(&engine->turn);
 }
@@ -58,13 +58,13 @@ RMM_HOT_INLINE rmm_blocks_result_t take_locked(
 }
 
 /* Everything was tried. Memory freed since the last synchronise may still help. */
-static void note_futile_locked(engine_t *engine, const engine_alloc_t *alloc)
+static void note_failure_locked(engine_t *engine, const engine_alloc_t *alloc)
 {
     if (!rmm__engine_is_all_proven_locked(engine) || engine->transit_units != 0 ||
         engine->promised_bytes != 0) {
         return;
     }
-    engine->futile = (engine_futile_t){
+    engine->known_failure = (engine_known_failure_t){
         .units = rmm__engine_to_units(rmm__engine_need(&alloc->block)),
         .changes = engine->changes,
         .graphs_gone = rmm__engine_graphs_gone()};
@@ -127,7 +127,7 @@ rmm_status_t rmm__engine_take(
     return status_of(take_counted(engine, alloc, has_asked, ptr_out));
 }
 
-rmm_status_t rmm__engine_take_or_note_futile(
+rmm_status_t rmm__engine_take_or_note_failure(
     engine_t *engine, const engine_alloc_t *alloc, void **ptr_out)
 {
     rmm_blocks_result_t result;
@@ -135,7 +135,7 @@ rmm_status_t rmm__engine_take_or_note_futile(
     rmm__mutex_lock(&engine->lock);
     result = take_counted_locked(engine, alloc, true, ptr_out);
     if (result == RMM_BLOCKS_NO_FIT) {
-        note_futile_locked(engine, alloc);
+        note_failure_locked(engine, alloc);
     }
     rmm__mutex_unlock(&engine->lock);
     return status_of(result);
@@ -189,7 +189,7 @@ static rmm_block_t find_block_locked(
     const rmm_block_node_t *node = rmm__blocks_look_at(engine->blocks, block);
 
     if (block == RMM_BLOCK_NONE || address % RMM_BLOCKS_UNIT != 0 ||
-        node->tag == TAG_LENT) {
+        node->tag == TAG_SUPERBLOCK) {
         *refusal_out = RMM_ENGINE_NO_SUCH_BLOCK;
         return RMM_BLOCK_NONE;
     }

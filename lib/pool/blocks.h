@@ -148,12 +148,12 @@ rmm_blocks_result_t rmm__blocks_move(
 /*
  * Between these two calls, in every heap, free blocks with a stamp up to this one do not
  * merge with those that have a later one: they keep their stamps while the caller waits for
- * an answer about them. unseal() merges the blocks that were kept apart, and makes every
+ * an answer about them. clear() merges the blocks that were kept apart, and makes every
  * heap's last merge final. Its cost grows with the number of heaps and later blocks, but not if
  * none came (any_came). Not nested.
  */
-void rmm__blocks_seal(rmm_blocks_t *blocks, uint64_t stamp);
-void rmm__blocks_unseal(rmm_blocks_t *blocks, bool any_came);
+void rmm__blocks_merge_boundary_set(rmm_blocks_t *blocks, uint64_t stamp);
+void rmm__blocks_merge_boundary_clear(rmm_blocks_t *blocks, bool any_came);
 
 /*
  * A heap may stand for addresses without memory. Filling a gap there joins the free blocks

@@ -2,7 +2,7 @@
 /*
  * Internals of the block manager: its structures and the small steps on them, shared by
  * blocks.c (take and free), blocks_moves.c (parts of blocks, from heap to heap),
- * blocks_storage.c (storage, heaps, runs), blocks_queries.c, blocks_seal.c and
+ * blocks_storage.c (storage, heaps, runs), blocks_queries.c, blocks_boundary.c and
  * blocks_check.c.
  *
  * Rules for nodes:
@@ -16,7 +16,7 @@
  *     recent block, the one that was freed last. It stays unmerged until the next take or
  *     free there, because that take often requests the same size. It is still in the table,
  *     and neither in the index nor in the age list. The interface behaves as if it had
- *     merged at once. The other: while sealed, two blocks on both sides of the sealed stamp.
+ *     merged at once. The other: two blocks on both sides of the merge boundary.
  *  5. Every other free block is in the index of its heap.
  *  6. Ages (stamps and the list in the order of stamps) are an array of their own, so that
  *     two nodes fill a cache line and access to a neighbour touches one line.
@@ -69,8 +69,8 @@ struct rmm_blocks {
     uint32_t live_count;
     uint32_t unused_nodes; /* first of a list */
     uint64_t total_free_units;
-    uint64_t frontier; /* no unit from here on was ever live */
-    uint64_t sealed;   /* stamp of rmm__blocks_seal(); 0: not sealed */
+    uint64_t frontier;       /* no unit from here on was ever live */
+    uint64_t merge_boundary; /* stamp of rmm__blocks_merge_boundary_set(); 0: none */
 
     rmm_index_nodes_t index_nodes;
     uint32_t used_nodes; /* nodes at the start of the array that were ever in use */
@@ -144,9 +144,9 @@ static inline bool merges_with(
     const rmm_blocks_t *blocks, uint32_t neighbour, rmm_heap_t heap, uint64_t stamp)
 {
     return blocks->nodes[neighbour].heap == heap &&
-           (__builtin_expect(blocks->sealed == 0, true) ||
-            (blocks->ages[neighbour].stamp <= blocks->sealed) ==
-                (stamp <= blocks->sealed));
+           (__builtin_expect(blocks->merge_boundary == 0, true) ||
+            (blocks->ages[neighbour].stamp <= blocks->merge_boundary) ==
+                (stamp <= blocks->merge_boundary));
 }
 
 static inline uint32_t node_take(rmm_blocks_t *blocks)

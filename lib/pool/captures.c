@@ -22,7 +22,7 @@
  *
  * Cost: nothing without captures. An engine calls the driver once for each capture. It takes
  * its lock once more for each allocation and free in a capture, twice more for the first; on
- * the ladder once more for each attempt. One load, each time events are queried, shows
+ * the slow path once more for each attempt. One load, each time events are queried, shows
  * whether graphs are gone. The other graphs that exist cost nothing, however many there are.
  *
  * Locking: the engine's. graph_watch.c, which knows which graphs are gone, has none.
@@ -30,10 +30,10 @@
 #include "pool/engine_impl.h"
 
 #include "core/host_memory.h"
-#include "pool/figures.h"
+#include "pool/engine_figures.h"
 #include "pool/graph_watch.h"
 
-#define SHELF UINT64_MAX /* no stream's id or handle */
+#define SET_ASIDE UINT64_MAX /* no stream's id or handle */
 
 typedef struct capture_heap {
     uint64_t stream_id;
@@ -57,10 +57,10 @@ static void *taken_name(uint64_t unit)
     return (void *)(uintptr_t)(unit * RMM_BLOCKS_UNIT);
 }
 
-/* The key of a capture in `by_id`, whose hash leaves out the low 8 bits. */
+/* The key of a capture in `by_id`. */
 static void *capture_name(uint64_t id)
 {
-    return (void *)(uintptr_t)(id << 8 | id >> 56);
+    return (void *)(uintptr_t)id;
 }
 
 static void capture_destroy(engine_capture_t *capture)
@@ -175,7 +175,7 @@ bool rmm__engine_capture_heap_for_free_locked(
     if (capture != NULL) {
         bool was_taken = rmm__pointer_map_erase(&capture->taken, taken_name(unit));
 
-        heap = get_heap_locked(engine, capture, was_taken ? key->stream_id : SHELF);
+        heap = get_heap_locked(engine, capture, was_taken ? key->stream_id : SET_ASIDE);
     }
     if (heap == NULL) {
         return false;
@@ -188,14 +188,14 @@ bool rmm__engine_capture_heap_for_free_locked(
 
 /* Blocks set aside keep their stamps, or get the latest one where they go: a synchronise that
  * began before the graph was gone, but after they were freed, proves them. */
-static uint64_t take_from_shelf_locked(engine_t *engine, rmm_heap_t shelf)
+static uint64_t take_set_aside_locked(engine_t *engine, rmm_heap_t heap)
 {
     rmm_heap_t unproven = engine->streams.unproven;
     uint64_t there = rmm__blocks_newest_stamp(engine->blocks, unproven);
-    uint64_t here = rmm__blocks_newest_stamp(engine->blocks, shelf);
+    uint64_t here = rmm__blocks_newest_stamp(engine->blocks, heap);
 
     uint64_t moved = rmm__blocks_transfer(
-        engine->blocks, shelf, unproven, UINT64_MAX, here > there ? here : there);
+        engine->blocks, heap, unproven, UINT64_MAX, here > there ? here : there);
 
     rmm__engine_note_larger_locked(engine, unproven);
     return moved;
@@ -209,12 +209,12 @@ static uint64_t end_heaps_locked(engine_t *engine, const engine_capture_t *captu
     for (uint32_t i = 0; i < capture->heap_count; i++) {
         rmm_heap_t heap = capture->heaps[i].heap;
 
-        if (capture->heaps[i].stream_id != SHELF) {
+        if (capture->heaps[i].stream_id != SET_ASIDE) {
             moved += rmm__blocks_transfer(
                 engine->blocks, heap, engine->clean, UINT64_MAX,
                 rmm__engine_clean_stamp_locked(engine));
         } else {
-            moved += take_from_shelf_locked(engine, heap);
+            moved += take_set_aside_locked(engine, heap);
         }
         rmm__blocks_heap_destroy(engine->blocks, heap);
     }

@@ -20,7 +20,7 @@
 
 #include "core/host_memory.h"
 #include "core/uncancelled.h"
-#include "pool/figures.h"
+#include "pool/engine_figures.h"
 
 #define GROWTH_LEAST ((uint64_t)2 * 1024 * 1024) /* cudaMalloc's own granularity */
 #define GROWTH_MOST ((uint64_t)8 * 1024 * 1024 * 1024)
@@ -30,7 +30,7 @@
 #define FREE_MOST 2 /* a part of what is held */
 #define RETURNS_AT_ONCE 64 /* chunks taken out in one critical section */
 
-/* What to request from upstream, which may have less than what is preferred. */
+/* The size to request from upstream, which may have less than the preferred one. */
 typedef struct growth {
     const rmm_blocks_request_t *request;
     bool replaces;     /* smaller chunks, which were given back */
@@ -429,20 +429,20 @@ static bool are_many_too_small(engine_t *engine, uint64_t bytes)
 /* Give these chunks back, which waits for the device. True: some are gone. */
 static bool give_back_too_small(engine_t *engine, uint64_t bytes)
 {
-    bool was_alone, are_gone;
+    bool was_single, are_gone;
 
     if (!are_many_too_small(engine, bytes)) {
         return false;
     }
     rmm__mutex_lock(&engine->lock);
-    was_alone = engine->streams.alone != NULL;
+    was_single = engine->streams.single != NULL;
     rmm__mutex_unlock(&engine->lock);
-    rmm__engine_part(engine);
-    if (was_alone) { /* more seemed clean than is */
+    rmm__engine_single_stream_suspend(engine);
+    if (was_single) { /* more seemed clean than is */
         (void)!rmm__engine_synchronise(engine);
     }
     are_gone = are_many_too_small(engine, bytes) && chunks_trim(engine, 0) == RMM_OK;
-    rmm__engine_rejoin(engine);
+    rmm__engine_single_stream_resume(engine);
     return are_gone;
 }
 
@@ -461,16 +461,16 @@ static bool chunks_gather(
     uint64_t bytes = growth_for(engine, request).least;
     bool any;
 
-    /* checked twice: while a stream is alone, more seems clean than is */
+    /* checked twice: in single-stream mode more seems clean than is */
     if (how != ENGINE_GATHER_ALL || bytes > ENGINE_RUN_BYTES ||
         !is_worth_rearranging(engine, bytes)) {
         return false;
     }
-    rmm__engine_part(engine);
+    rmm__engine_single_stream_suspend(engine);
     any = is_worth_rearranging(engine, bytes) && chunks_trim(engine, 0) == RMM_OK &&
           grow(engine, request, false) == RMM_OK;
     (void)status;
-    rmm__engine_rejoin(engine);
+    rmm__engine_single_stream_resume(engine);
     return any;
 }
 

@@ -5,7 +5,7 @@
  *
  *   engine_life.c creation and destruction, trim
  *   alloc.c       allocate and free on the fast path
- *   ladder.c      what is tried, in order, when the fast path finds no block
+ *   alloc_slow.c      what is tried, in order, when the fast path finds no block
  *   streams.c     which stream freed which memory, and which event covers it
  *   open_frees.c  how much of it no event covers, and when an event is due
  *   events.c      records events and queries them
@@ -30,7 +30,7 @@
  * One lock: the engine refuses a request, or takes memory from the source, only if it would
  * do the same for one thread alone. It holds no lock while it calls the source, the driver or
  * a callback other than those of engine_owner_t. Threads that find no block take turns
- * (core/turn.h) on the ladder.
+ * (core/turn.h) on the slow path.
  */
 #ifndef RMM_POOL_ENGINE_H
 #define RMM_POOL_ENGINE_H
@@ -111,7 +111,7 @@ typedef struct engine_plan {
     int device;
     void *owner;
     const engine_owner_t *owner_ops;
-    const engine_upstream_t *upstream; /* NULL: memory is mapped, or lent */
+    const engine_upstream_t *upstream; /* NULL: memory is mapped, or another engine's */
     bool is_range;                     /* it is mapped into a range of addresses */
     bool is_shared; /* the clean heap also serves others than this engine's requests */
     bool shares_with_peers; /* of a range: peer devices may use it as well */
@@ -174,7 +174,7 @@ uint64_t rmm__engine_addresses(const engine_t *engine, void **address_out);
 /* A copy of the figures as they are now. */
 void rmm__engine_figures(engine_t *engine, engine_figures_t *out);
 
-/* What happened since the last call. */
+/* The events since the last call. */
 typedef struct engine_news {
     uint64_t grown_bytes;
     uint64_t

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Internals of the engine: its structures, and what each of its files offers to those above
- * it. Calls go downwards only: engine_life.c and alloc.c, ladder.c, source (chunks.c, range.c),
+ * it. Calls go downwards only: engine_life.c and alloc.c, alloc_slow.c, source (chunks.c, range.c),
  * waits.c, events.c, open_frees.c, streams.c and captures.c, blocks.c and index.c.
  *
  * Locking: `lock` protects everything but constants. A function whose name ends in _locked
@@ -26,14 +26,14 @@ enum {
     LARGE_UNITS = 1024,   /* 256 KiB: worth querying events for */
     ENGINES_MOST = 65,    /* synchronised together: an arena has so many */
     ASKED_FOR_LARGE = 16, /* streams, before memory beyond the frontier is used */
-    BATCH_FREES_ALONE = 1024,
+    BATCH_FREES_SINGLE = 1024,
     BATCH_FREES = 64 /* as XLA's virtual-memory allocator batches its markers */
 };
 
 /* Tag of a block that was freed but is never used again. Other tags are the padding. */
 #define TAG_GIVEN_UP UINT32_MAX
-/* Tag of a block that is lent to another engine (rmm__engine_refill()). */
-#define TAG_LENT (TAG_GIVEN_UP - 1)
+/* Tag of a block that another engine divides (rmm__engine_refill()). */
+#define TAG_SUPERBLOCK (TAG_GIVEN_UP - 1)
 
 /* Tags of heaps: the stream or graph that the blocks of a heap belong to; 0: none. */
 #define HEAP_OF_GRAPH UINT64_MAX
@@ -65,21 +65,23 @@ typedef struct engine_streams {
     uint32_t capacity, count;
     engine_stream_t *last;         /* found last */
     engine_stream_t *with_batches; /* a ring; the next one to query */
-    engine_stream_t *alone; /* the only stream there ever was: its heap is the clean one
+    engine_stream_t
+        *single;          /* the only stream there ever was: its heap is the clean one
                                (streams.c); NULL: none */
-    bool never_alone;       /* there was another stream, or a capture */
-    uint32_t splitting;     /* threads between rmm__engine_part() and _rejoin() */
-    uint64_t proven_stamp;  /* of the stream alone: its work up to here is done */
-    uint64_t stamp;         /* of a free now; from 1 */
-    uint32_t waits_begun;   /* for the device or a stream, and not ended */
-    /* engine_t.changes when the first began, and sealed the blocks: later frees do not merge
+    bool is_multi_stream; /* there was another stream, or a capture */
+    uint32_t
+        suspensions; /* threads between rmm__engine_single_stream_suspend() and _resume() */
+    uint64_t proven_stamp; /* of `single`: its work up to here is done */
+    uint64_t stamp;        /* of a free now; from 1 */
+    uint32_t waits_begun;  /* for the device or a stream, and not ended */
+    /* engine_t.changes when the first began, and set the merge boundary: later frees do not merge
      * with older ones */
-    uint64_t sealed_changes;
+    uint64_t boundary_changes;
     uint64_t open_bytes;      /* of all streams */
     uint64_t open_bound;      /* for these */
     uint64_t open_free_least; /* a free counts as so many bytes at least */
     rmm_heap_t
-        spare_heap; /* empty; becomes the clean one when the stream is no longer alone */
+        spare_heap;      /* empty; becomes the clean one when single-stream mode ends */
     rmm_heap_t unproven; /* frees whose earlier work is of a stream, perhaps of another
                             device, that is not known (waits.c) */
     bool others_work; /* the last synchronise did not prove them, nor would another */
@@ -97,7 +99,7 @@ typedef struct engine_captures {
     graph_queue_t *queue;    /* constant; has the graphs that are gone */
 } engine_captures_t;
 
-/* What came from upstream, by address: a tree (index.h) of chunks. */
+/* The chunks from upstream, by address: a tree (index.h). */
 typedef struct engine_chunks {
     rmm_index_nodes_t nodes;
     rmm_index_t tree;
@@ -127,11 +129,11 @@ typedef struct engine_range {
     uint32_t piece_promised; /* room reserved for pieces that will be inserted */
 } engine_range_t;
 
-/* The ladder's last failure: requests of so many units fail until something changes. */
-typedef struct engine_futile {
+/* The slow path's last failure: requests of so many units fail until something changes. */
+typedef struct engine_known_failure {
     uint32_t units; /* 0: nothing */
     uint64_t changes, graphs_gone;
-} engine_futile_t;
+} engine_known_failure_t;
 
 typedef struct engine_source_ops engine_source_ops_t;
 
@@ -145,7 +147,7 @@ struct engine {
     uint64_t maximum_bytes; /* UINT64_MAX: none */
     uint32_t block_units;
     uint64_t growth_bytes;
-    rmm_turn_t turn;               /* of the ladder, of trim and of queries of events */
+    rmm_turn_t turn; /* of the slow path, of trim and of queries of events */
     _Atomic(uint64_t) grown_bytes; /* since the owner last read it */
     _Atomic(uint64_t) stuck_bytes; /* likewise: could not be unmapped or released */
     /* Peers that were refused access to a piece: since the owner last read it, and ever. */
@@ -154,12 +156,13 @@ struct engine {
 
     rmm_mutex_t lock; /* protects all below */
     rmm_blocks_t *blocks;
-    rmm_heap_t clean;   /* free for any stream */
-    uint32_t climbing;  /* threads on the ladder: more than one if a turn timed out */
-    uint64_t climbs;    /* climbs begun so far */
-    bool keeps_barrier; /* a block for rmm__driver_barrier(), before it has memory */
-    uint64_t changes;   /* rises with each change that may let a request succeed */
-    engine_futile_t futile;
+    rmm_heap_t clean; /* free for any stream */
+    uint32_t
+        slow_threads; /* threads on the slow path: more than one if a turn timed out */
+    uint64_t slow_count; /* times that a thread entered it */
+    bool keeps_barrier;  /* a block for rmm__driver_barrier(), before it has memory */
+    uint64_t changes;    /* rises with each change that may let a request succeed */
+    engine_known_failure_t known_failure;
     engine_figures_t figures;
     uint64_t absent_units;   /* of a range: absent, lost, or being mapped or unmapped */
     uint64_t transit_units;  /* of these, those that were clean at their departure */
@@ -223,22 +226,22 @@ engine_stream_t *
 rmm__engine_stream_get_locked(engine_t *engine, uint64_t id, bool *is_new_out);
 
 /*
- * While a stream is alone, its frees are in the clean heap. Before that heap serves anything
+ * In single-stream mode the frees are in the clean heap. Before that heap serves anything
  * but requests of that stream, what is not known to be clean moves to a heap of the stream's
  * own. for_good: another stream or a capture has come.
  */
-void rmm__engine_part_locked(engine_t *engine, bool for_good);
+void rmm__engine_single_stream_end_locked(engine_t *engine, bool for_good);
 /* Undo it, if there is still only one stream. */
-void rmm__engine_rejoin_locked(engine_t *engine);
-/* The same around code that gives memory back or maps it elsewhere: no stream is alone
- * between the two calls. */
-void rmm__engine_part(engine_t *engine);
-void rmm__engine_rejoin(engine_t *engine);
+void rmm__engine_single_stream_begin_locked(engine_t *engine);
+/* The same around code that gives memory back or maps it elsewhere: there is no single-stream
+ * mode between the two calls. */
+void rmm__engine_single_stream_suspend(engine_t *engine);
+void rmm__engine_single_stream_resume(engine_t *engine);
 
 /* The stamp for memory that becomes clean. */
 static inline uint64_t rmm__engine_clean_stamp_locked(const engine_t *engine)
 {
-    return engine->streams.alone != NULL ? engine->streams.stamp : 0;
+    return engine->streams.single != NULL ? engine->streams.stamp : 0;
 }
 
 /* --- open_frees.c -------------------------------------------------------------------- */
@@ -253,7 +256,7 @@ void rmm__engine_note_free_locked(
 void rmm__engine_bound_open_locked(engine_t *engine);
 
 /* Enough memory is covered by no event to be worth a synchronise. */
-bool rmm__engine_is_open_much_locked(const engine_t *engine);
+bool rmm__engine_is_worth_synchronising_locked(const engine_t *engine);
 
 /* --- events.c ------------------------------------------------------------------------ */
 
@@ -329,10 +332,10 @@ void rmm__engine_captures_fini(engine_t *engine);
 rmm_status_t rmm__engine_take(
     engine_t *engine, const engine_alloc_t *alloc, bool has_asked, void **ptr_out);
 /* And if it fails, note that such requests fail until something changes. */
-rmm_status_t rmm__engine_take_or_note_futile(
+rmm_status_t rmm__engine_take_or_note_failure(
     engine_t *engine, const engine_alloc_t *alloc, void **ptr_out);
 
-/* --- ladder.c ------------------------------------------------------------------------ */
+/* --- alloc_slow.c ------------------------------------------------------------------------ */
 
 rmm_status_t
 rmm__engine_alloc_slow(engine_t *engine, const engine_alloc_t *alloc, void **ptr_out);

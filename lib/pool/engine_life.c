@@ -5,7 +5,7 @@
 #include "pool/source.h"
 
 #include "core/host_memory.h"
-#include "pool/figures.h"
+#include "pool/engine_figures.h"
 
 /* --- growth, and the block for barriers ---------------------------------------------- */
 
@@ -77,12 +77,12 @@ rmm_status_t rmm__engine_trim(engine_t *engine, uint64_t keep_bytes)
     RMM_AT_END(rmm__turn_leave) rmm_turn_stay_t stay = rmm__turn_enter(&engine->turn);
     rmm_status_t status;
 
-    rmm__engine_part(engine);
+    rmm__engine_single_stream_suspend(engine);
     status = rmm__engine_synchronise(engine);
     if (status == RMM_OK) {
         status = engine->source->trim(engine, keep_bytes);
     }
-    rmm__engine_rejoin(engine);
+    rmm__engine_single_stream_resume(engine);
     drop_barrier_if_empty(engine);
     return status;
 }
@@ -124,7 +124,7 @@ rmm_mutex_t *rmm__engine_mutex(engine_t *engine)
 
 static bool is_live(const rmm_block_info_t *info)
 {
-    return info->heap == RMM_HEAP_NONE && info->tag < TAG_LENT;
+    return info->heap == RMM_HEAP_NONE && info->tag < TAG_SUPERBLOCK;
 }
 
 static bool look_for_live(void *context, const rmm_block_info_t *info)
@@ -210,7 +210,6 @@ bool rmm__engine_close(
     rmm__engine_captures_fini(engine);
     rmm__engine_streams_fini(engine);
     rmm__blocks_destroy(engine->blocks);
-    engine->blocks = NULL;
     return end != ENGINE_END_USED_ELSEWHERE;
 }
 
@@ -267,7 +266,7 @@ rmm_status_t rmm__engine_create(const engine_plan_t *plan, engine_t **out)
     engine->maximum_bytes = plan->maximum_bytes;
     engine->block_units = plan->block_units;
     engine->growth_bytes = plan->growth_bytes;
-    engine->streams.never_alone = plan->is_shared;
+    engine->streams.is_multi_stream = plan->is_shared;
     rmm__turn_init(&engine->turn);
     rmm__mutex_init(&engine->lock);
     *out = engine;

@@ -6,12 +6,12 @@
  *
  * While a batch is out of its stream, a thread that finds no block must not miss it: it would
  * grow or synchronise for memory that an event covers. So a thread that queries owns the turn
- * of the ladder. A request that only wants a better place queries nothing while another thread
+ * of the slow path. A request that only wants a better place queries nothing while another thread
  * owns it.
  */
 #include "pool/streams.h"
 
-#include "pool/figures.h"
+#include "pool/engine_figures.h"
 
 /* Streams whose events are queried for each new stream: some, and a share of all. */
 #define ASKED_FOR_NEW 2
@@ -77,7 +77,7 @@ static void settle_record_locked(
     if (stream != NULL && is_recorded) {
         stream->is_native = true;
         stream->may_be_foreign = false;
-        rmm__engine_rejoin_locked(engine);
+        rmm__engine_single_stream_begin_locked(engine);
         engine->changes += !closing->is_native; /* others can wait for it from now on */
     } else if (stream != NULL) {
         stream->is_foreign |= error == RMM_DRIVER_INVALID_HANDLE && !closing->is_native;
@@ -170,7 +170,7 @@ static void ask_some_locked(engine_t *engine, asking_t *asking, uint32_t most)
 
     asking->count = 0;
     asking->any |= rmm__engine_captures_settle_locked(engine);
-    asking->there = streams->alone == NULL ? streams->count : 0;
+    asking->there = streams->single == NULL ? streams->count : 0;
     asking->held_bytes = engine->figures.reserved_bytes;
     if (asking->there == 0) {
         return;

@@ -7,7 +7,7 @@
  */
 #include "pool/range.h"
 
-#include "pool/figures.h"
+#include "pool/engine_figures.h"
 
 #define COMPACT_PART 24 /* with less than this part of what is held free, it grows */
 #define COMPACT_TIMES 4 /* what is held may be mapped again so often before it grows */
@@ -254,7 +254,7 @@ static bool gather_apart(
  * compaction has cost more than it saves: since the last growth it has mapped a multiple of the
  * bytes held, or growth by this request would have been cheaper than so many compactions. So a
  * program that repeats the same pattern reaches a size at which no more compaction happens.
- * Also grow if a stream is alone and no free block has room for a piece: no piece could move.
+ * Also grow in single-stream mode if no free block has room for a piece: no piece could move.
  */
 static bool is_fragmented(engine_t *engine, uint64_t need)
 {
@@ -268,7 +268,7 @@ static bool is_fragmented(engine_t *engine, uint64_t need)
     reserved = engine->figures.reserved_bytes;
     is_worth = range->compacted_bytes / COMPACT_TIMES < reserved &&
                reserved / COMPACT_WORTH * range->compacted_count <= need &&
-               (engine->streams.alone == NULL ||
+               (engine->streams.single == NULL ||
                 engine->figures.largest_free_bytes >= range->granule_bytes);
     rmm__mutex_unlock(&engine->lock);
     return is_worth && free_bytes != 0 && free_bytes >= reserved / COMPACT_PART;
@@ -282,7 +282,7 @@ static bool compact(engine_t *engine, const rmm_blocks_request_t *request)
     if (!is_fragmented(engine, need)) {
         return false;
     }
-    rmm__engine_part(engine);
+    rmm__engine_single_stream_suspend(engine);
     any = rmm__engine_synchronise(engine) == RMM_OK;
     if (any) {
         rmm__mutex_lock(&engine->lock);
@@ -292,7 +292,7 @@ static bool compact(engine_t *engine, const rmm_blocks_request_t *request)
         rmm__mutex_unlock(&engine->lock);
         any = any || gather_beside(engine, request);
     }
-    rmm__engine_rejoin(engine);
+    rmm__engine_single_stream_resume(engine);
     return any;
 }
 
@@ -303,22 +303,22 @@ bool rmm__range_gather(
     rmm_status_t *status)
 {
     const rmm_blocks_request_t room = rmm__range_request(engine, request);
-    bool was_alone, is_clean, any;
+    bool was_single, is_clean, any;
 
     if (how == ENGINE_GATHER_IF_WORTH) {
         return compact(engine, &room);
     }
     rmm__mutex_lock(&engine->lock);
-    /* while a stream is alone, more seems clean than is; parting takes time */
+    /* in single-stream mode more seems clean than is; to end it takes time */
     any = find_free_pieces_locked(engine).bytes != 0;
-    was_alone = engine->streams.alone != NULL;
+    was_single = engine->streams.single != NULL;
     rmm__mutex_unlock(&engine->lock);
     if (!any) {
         return how == ENGINE_GATHER_SOME;
     }
-    rmm__engine_part(engine);
+    rmm__engine_single_stream_suspend(engine);
     rmm__mutex_lock(&engine->lock);
-    is_clean = !was_alone || rmm__engine_is_all_clean_locked(engine);
+    is_clean = !was_single || rmm__engine_is_all_clean_locked(engine);
     rmm__mutex_unlock(&engine->lock);
     if (!is_clean) { /* other threads free on its stream */
         (void)rmm__engine_synchronise(engine);
@@ -328,7 +328,7 @@ bool rmm__range_gather(
     } else {
         (void)gather_beside(engine, &room);
     }
-    rmm__engine_rejoin(engine);
+    rmm__engine_single_stream_resume(engine);
     return any;
 }
 

@@ -15,7 +15,7 @@
 
 #include <inttypes.h>
 
-#include "pool/figures.h"
+#include "pool/engine_figures.h"
 
 #define PIECE_LEAST ((uint64_t)2 * 1024 * 1024)
 #define PIECE_MOST ((uint64_t)256 * 1024 * 1024)
@@ -266,7 +266,7 @@ static plan_t take_locked(engine_t *engine, growth_t *growth)
     return PLAN_MADE;
 }
 
-/* What is mapped, and where, is decided and taken under one lock: two threads here at once get
+/* One lock covers the decision what to map and where: two threads here at once get
  * different addresses, and together do not exceed the maximum. */
 static plan_t
 plan_locked(engine_t *engine, const rmm_blocks_request_t *request, growth_t *growth)

@@ -59,7 +59,7 @@ static void show_chunks_locked(listing_t *listing)
 
 /* --- blocks -------------------------------------------------------------------------- */
 
-/* What a stream that is alone freed and is not known to be done is in the clean heap. False: the
+/* In single-stream mode, frees that are not known to be done are in the clean heap. False: the
  * block is on the move, or stands for addresses without memory. */
 static bool describe_free(
     const engine_t *engine, const rmm_block_info_t *info, engine_listed_t *out)
@@ -67,7 +67,7 @@ static bool describe_free(
     const engine_streams_t *streams = &engine->streams;
     uint64_t tag = engine->blocks->heaps[info->heap].tag;
     bool is_clean = info->heap == engine->clean &&
-                    (streams->alone == NULL || info->stamp <= streams->proven_stamp);
+                    (streams->single == NULL || info->stamp <= streams->proven_stamp);
 
     if (is_clean) {
         out->state = ENGINE_BLOCK_FREE;
@@ -91,7 +91,7 @@ static bool show_block(void *context, const rmm_block_info_t *info)
         .address = info->unit * RMM_BLOCKS_UNIT,
         .bytes = info->units * RMM_BLOCKS_UNIT,
         .stream = ENGINE_NO_STREAM};
-    bool is_shown = info->heap != RMM_HEAP_NONE || info->tag != TAG_LENT;
+    bool is_shown = info->heap != RMM_HEAP_NONE || info->tag != TAG_SUPERBLOCK;
 
     if (info->heap != RMM_HEAP_NONE) {
         is_shown = describe_free(listing->engine, info, &listed);

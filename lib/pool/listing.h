@@ -29,9 +29,9 @@ typedef struct engine_listed {
 uint32_t rmm__engine_list_bound(engine_t *engine);
 
 /*
- * Visit all chunks, then all blocks; what is lent to another engine is that one's. Under the
- * lock: visit does no more than note it. What is being mapped or given back at the moment is
- * left out: returns how many bytes of what the engine holds.
+ * Visit all chunks, then all blocks; a block that another engine divides is listed by that one.
+ * Under the lock: visit does no more than note it. What is being mapped or given back at the
+ * moment is left out: returns how many bytes of what the engine holds.
  *
  * Cost: one step for each node that ever was in use, some 10 ns.
  */

@@ -53,7 +53,7 @@ static uint64_t uncovered_units(const engine_t *engine, const engine_stream_t *s
     return rmm__blocks_units_after(engine->blocks, stream->heap, covered);
 }
 
-bool rmm__engine_is_open_much_locked(const engine_t *engine)
+bool rmm__engine_is_worth_synchronising_locked(const engine_t *engine)
 {
     const engine_streams_t *streams = &engine->streams;
     uint64_t units = streams->others_work
@@ -68,7 +68,8 @@ bool rmm__engine_is_open_much_locked(const engine_t *engine)
     return units * RMM_BLOCKS_UNIT > engine->streams.open_bound / 2;
 }
 
-/* How much a stream may have open if the others leave so much of the bound: never all. */
+/* How many bytes a stream may have open, of the part of the bound that the other streams leave;
+ * never all of it. */
 static uint64_t most_open(uint64_t left)
 {
     uint64_t few = left / 2 < OPEN_FEW ? left / 2 : OPEN_FEW;
@@ -82,8 +83,8 @@ static bool is_batch(const engine_t *engine, const engine_stream_t *stream)
     uint64_t others = engine->streams.open_bytes - stream->open_bytes;
     uint64_t bound = engine->streams.open_bound;
 
-    if (stream == engine->streams.alone) { /* no other stream waits for them */
-        return stream->open_frees >= BATCH_FREES_ALONE;
+    if (stream == engine->streams.single) { /* no other stream waits for them */
+        return stream->open_frees >= BATCH_FREES_SINGLE;
     }
     return stream->open_frees >= BATCH_FREES || !stream->is_native || others >= bound ||
            stream->open_bytes > most_open(bound - others);

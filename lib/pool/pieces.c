@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/host_memory.h"
-#include "pool/figures.h"
+#include "pool/engine_figures.h"
 
 /* --- moving units -------------------------------------------------------------------- */
 

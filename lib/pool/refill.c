@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lending (refill.h). No stream is ever alone in the home or a shard (streams.c): both are
- * shared engines. Lent units are a live block of the home, tagged TAG_LENT, and a run of the
- * shard. When a part of them comes back, the block is split.
+ * Refills (refill.h). Neither engine is ever in single-stream mode (streams.c): both are shared. A
+ * superblock is a live block of the global engine, tagged TAG_SUPERBLOCK, and a run of the shard.
+ * When a part of it is returned, the block is split.
  */
 #include "pool/refill.h"
 
-#include "pool/figures.h"
+#include "pool/engine_figures.h"
 
 #define PARTS_AT_ONCE 64
-#define LEND_BORROWERS 8 /* about as many have much memory at once */
+#define SHARDS_ASSUMED 8 /* about as many have much memory at once */
 
-/* --- lending ------------------------------------------------------------------------- */
+/* --- refilling ----------------------------------------------------------------------- */
 
-/* Where in the shard the lent units go. */
+/* Where in the shard the units go. */
 typedef struct refill {
     rmm_block_t block;
     rmm_heap_t heap;
@@ -21,14 +21,14 @@ typedef struct refill {
     engine_stream_t *stream; /* NULL: it is clean */
 } refill_t;
 
-/* The clean heap first, so that most of what is lent is clean. */
+/* The clean heap first, so that most of a shard's memory is clean. */
 static rmm_blocks_result_t take_refill_locked(
-    engine_t *home, engine_t *shard, const engine_alloc_t *alloc, uint32_t units,
+    engine_t *global, engine_t *shard, const engine_alloc_t *alloc, uint32_t units,
     refill_t *refill)
 {
     const rmm_blocks_request_t request = {units, REFILL_GRANULE_UNITS};
     rmm_blocks_result_t result = rmm__blocks_take(
-        home->blocks, home->clean, home->clean, &request, &refill->block);
+        global->blocks, global->clean, global->clean, &request, &refill->block);
     const engine_stream_t *own;
     bool is_new;
 
@@ -39,7 +39,7 @@ static rmm_blocks_result_t take_refill_locked(
     if (result != RMM_BLOCKS_NO_FIT || rmm__engine_captures(alloc)) {
         return result;
     }
-    own = rmm__engine_stream_find_locked(home, alloc->key.stream_id);
+    own = rmm__engine_stream_find_locked(global, alloc->key.stream_id);
     if (own == NULL) {
         return result;
     }
@@ -50,8 +50,8 @@ static rmm_blocks_result_t take_refill_locked(
     }
     refill->heap = refill->stream->heap;
     refill->stamp = shard->streams.stamp;
-    result =
-        rmm__blocks_take(home->blocks, own->heap, own->heap, &request, &refill->block);
+    result = rmm__blocks_take(
+        global->blocks, own->heap, own->heap, &request, &refill->block);
     if (result == RMM_BLOCKS_OK && own->may_be_foreign && !refill->stream->is_native) {
         refill->stream->may_be_foreign = true;
         refill->stream->foreign_stamp = refill->stamp;
@@ -59,8 +59,8 @@ static rmm_blocks_result_t take_refill_locked(
     return result;
 }
 
-static rmm_blocks_result_t lend_locked(
-    engine_t *home, engine_t *shard, const engine_alloc_t *alloc, uint32_t units,
+static rmm_blocks_result_t refill_locked(
+    engine_t *global, engine_t *shard, const engine_alloc_t *alloc, uint32_t units,
     const engine_refill_ops_t *ops)
 {
     rmm_blocks_result_t result, added;
@@ -70,35 +70,35 @@ static rmm_blocks_result_t lend_locked(
     if (!rmm__blocks_reserve(shard->blocks)) {
         return RMM_BLOCKS_NO_STORAGE;
     }
-    result = take_refill_locked(home, shard, alloc, units, &refill);
+    result = take_refill_locked(global, shard, alloc, units, &refill);
     if (result == RMM_BLOCKS_OK) {
-        rmm__blocks_look_at(home->blocks, refill.block)->tag = TAG_LENT;
-        unit = rmm__blocks_look_at(home->blocks, refill.block)->unit;
+        rmm__blocks_look_at(global->blocks, refill.block)->tag = TAG_SUPERBLOCK;
+        unit = rmm__blocks_look_at(global->blocks, refill.block)->unit;
         added = rmm__blocks_add(shard->blocks, refill.heap, unit, units, refill.stamp);
         RMM_ASSERT(added == RMM_BLOCKS_OK); /* room is reserved */
         (void)added;
         ops->moved(ops->context, unit, units, true);
-        /* bounds what no event covers (open_frees.c); there are several borrowers */
-        shard->figures.reserved_bytes = home->figures.reserved_bytes / LEND_BORROWERS;
+        /* bounds what no event covers (open_frees.c); several shards share it */
+        shard->figures.reserved_bytes = global->figures.reserved_bytes / SHARDS_ASSUMED;
         if (refill.stream != NULL && units > shard->stream_largest) {
             shard->stream_largest = units;
         }
-        rmm__engine_show_locked(home);
+        rmm__engine_show_locked(global);
         rmm__engine_show_locked(shard);
     }
     return result;
 }
 
 rmm_blocks_result_t rmm__engine_refill(
-    engine_t *home, engine_t *shard, const engine_alloc_t *alloc, uint32_t units,
+    engine_t *global, engine_t *shard, const engine_alloc_t *alloc, uint32_t units,
     const engine_refill_ops_t *ops)
 {
     rmm_blocks_result_t result;
 
     rmm__mutex_lock(&shard->lock);
-    rmm__mutex_lock(&home->lock);
-    result = lend_locked(home, shard, alloc, units, ops);
-    rmm__mutex_unlock(&home->lock);
+    rmm__mutex_lock(&global->lock);
+    result = refill_locked(global, shard, alloc, units, ops);
+    rmm__mutex_unlock(&global->lock);
     rmm__mutex_unlock(&shard->lock);
     return result;
 }
@@ -130,31 +130,31 @@ static bool collect(void *context, const rmm_index_entry_t *block)
     return parts->count < PARTS_AT_ONCE;
 }
 
-/* The home's block that has this granule; it begins at a granule, not far below. */
-static rmm_block_t find_lent(const engine_t *home, uint64_t unit)
+/* The global engine's block that has this granule; it begins at a granule, not far below. */
+static rmm_block_t find_superblock(const engine_t *global, uint64_t unit)
 {
-    rmm_block_t block = rmm__blocks_find(home->blocks, unit);
+    rmm_block_t block = rmm__blocks_find(global->blocks, unit);
 
     while (block == RMM_BLOCK_NONE) {
         unit -= REFILL_GRANULE_UNITS;
-        block = rmm__blocks_find(home->blocks, unit);
+        block = rmm__blocks_find(global->blocks, unit);
     }
-    RMM_ASSERT(rmm__blocks_look_at(home->blocks, block)->tag == TAG_LENT);
+    RMM_ASSERT(rmm__blocks_look_at(global->blocks, block)->tag == TAG_SUPERBLOCK);
     return block;
 }
 
-/* At most to the end of one lent block: a clean block of the shard may span several. */
+/* At most to the end of one superblock: a clean block of the shard may span several. */
 static uint32_t
-give_back_locked(engine_t *home, engine_t *shard, uint64_t unit, uint32_t units)
+give_back_locked(engine_t *global, engine_t *shard, uint64_t unit, uint32_t units)
 {
-    rmm_block_t block = find_lent(home, unit);
-    const rmm_block_node_t *node = rmm__blocks_look_at(home->blocks, block);
+    rmm_block_t block = find_superblock(global, unit);
+    const rmm_block_node_t *node = rmm__blocks_look_at(global->blocks, block);
     uint64_t end = node->unit + node->units;
     bool is_cut;
 
     units = unit + units > end ? (uint32_t)(end - unit) : units;
     if (!rmm__blocks_reserve(shard->blocks) ||
-        !rmm__blocks_free_part(home->blocks, block, unit, units, home->clean, 0)) {
+        !rmm__blocks_free_part(global->blocks, block, unit, units, global->clean, 0)) {
         return 0;
     }
     is_cut = rmm__blocks_cut(shard->blocks, shard->clean, unit, units);
@@ -164,7 +164,7 @@ give_back_locked(engine_t *home, engine_t *shard, uint64_t unit, uint32_t units)
 }
 
 static bool
-give_back_some_locked(engine_t *home, engine_t *shard, const engine_refill_ops_t *ops)
+give_back_some_locked(engine_t *global, engine_t *shard, const engine_refill_ops_t *ops)
 {
     parts_t parts = {.count = 0};
     bool any = false;
@@ -177,7 +177,7 @@ give_back_some_locked(engine_t *home, engine_t *shard, const engine_refill_ops_t
         uint32_t units = 1;
 
         while (unit < end && units != 0) {
-            units = give_back_locked(home, shard, unit, (uint32_t)(end - unit));
+            units = give_back_locked(global, shard, unit, (uint32_t)(end - unit));
             if (units != 0) {
                 ops->moved(ops->context, unit, units, false);
             }
@@ -189,15 +189,15 @@ give_back_some_locked(engine_t *home, engine_t *shard, const engine_refill_ops_t
 }
 
 void rmm__engine_give_back(
-    engine_t *home, engine_t *shard, const engine_refill_ops_t *ops)
+    engine_t *global, engine_t *shard, const engine_refill_ops_t *ops)
 {
     rmm__mutex_lock(&shard->lock);
-    rmm__mutex_lock(&home->lock);
-    RMM_ASSERT(shard->streams.alone == NULL);
-    while (give_back_some_locked(home, shard, ops)) {
+    rmm__mutex_lock(&global->lock);
+    RMM_ASSERT(shard->streams.single == NULL);
+    while (give_back_some_locked(global, shard, ops)) {
     }
-    rmm__engine_show_locked(home);
+    rmm__engine_show_locked(global);
     rmm__engine_show_locked(shard);
-    rmm__mutex_unlock(&home->lock);
+    rmm__mutex_unlock(&global->lock);
     rmm__mutex_unlock(&shard->lock);
 }

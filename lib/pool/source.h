@@ -11,7 +11,7 @@
 
 #include "pool/engine_impl.h"
 
-/* What is known at the engine's end of queued work that uses its memory. */
+/* How much the source knows, when the engine ends, of queued work that uses its memory. */
 typedef enum engine_end {
     ENGINE_END_IDLE,           /* there is none */
     ENGINE_END_USED_ELSEWHERE, /* another device may have some; it cannot be waited for */

@@ -7,8 +7,8 @@
  * queries events of some others. So a program that keeps creating streams does not make the
  * table grow.
  *
- * Alone. As long as only one stream has used the engine, no other stream can use its blocks:
- * they stay in the clean heap, where they merge with all free memory. When another stream
+ * Single-stream mode. As long as only one stream has used the engine, no other stream can use its
+ * blocks: they stay in the clean heap, where they merge with all free memory. When another stream
  * comes, or clean memory is to be returned, that heap becomes the stream's own, and the blocks
  * that are known to be clean move to a new clean heap.
  *
@@ -19,8 +19,9 @@
 
 #include <string.h>
 
+#include "core/hash.h"
 #include "core/host_memory.h"
-#include "pool/figures.h"
+#include "pool/engine_figures.h"
 
 #define CAPACITY_LEAST 16
 
@@ -30,7 +31,7 @@
 static uint32_t index_of(const engine_streams_t *streams, uint64_t id)
 {
     uint32_t mask = streams->capacity - 1;
-    uint32_t index = (uint32_t)((id * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & mask;
+    uint32_t index = (uint32_t)(rmm__hash(id) >> 32) & mask;
 
     while (streams->table[index] != NULL && streams->table[index]->id != id) {
         index = (index + 1) & mask;
@@ -186,7 +187,7 @@ void rmm__stream_ask_locked(
 uint64_t rmm__stream_clean_up_to_locked(
     engine_t *engine, const engine_stream_t *stream, uint64_t stamp)
 {
-    if (stream == engine->streams.alone) {
+    if (stream == engine->streams.single) {
         engine->streams.proven_stamp = stamp;
         return 0;
     }
@@ -195,7 +196,7 @@ uint64_t rmm__stream_clean_up_to_locked(
 
 bool rmm__stream_is_idle_locked(const engine_t *engine, const engine_stream_t *stream)
 {
-    return stream != engine->streams.alone &&
+    return stream != engine->streams.single &&
            rmm__blocks_free_units(engine->blocks, stream->heap) == 0;
 }
 
@@ -249,7 +250,7 @@ static engine_stream_t *stream_create_locked(engine_t *engine, uint64_t id)
     if (stream == NULL) {
         return NULL;
     }
-    rmm__engine_part_locked(engine, engine->streams.count != 0);
+    rmm__engine_single_stream_end_locked(engine, engine->streams.count != 0);
     if (rmm__blocks_heap_create(engine->blocks, &stream->heap) != RMM_BLOCKS_OK) {
         rmm__free(stream);
         return NULL;
@@ -280,23 +281,23 @@ rmm__engine_stream_get_locked(engine_t *engine, uint64_t id, bool *is_new_out)
         streams->table[index_of(streams, id)] = stream;
         streams->count++;
         streams->last = stream;
-        rmm__engine_rejoin_locked(engine);
+        rmm__engine_single_stream_begin_locked(engine);
     }
     return stream;
 }
 
-/* --- alone --------------------------------------------------------------------------- */
+/* --- single-stream mode -------------------------------------------------------------- */
 
-void rmm__engine_part_locked(engine_t *engine, bool for_good)
+void rmm__engine_single_stream_end_locked(engine_t *engine, bool for_good)
 {
     engine_streams_t *streams = &engine->streams;
-    engine_stream_t *stream = streams->alone;
+    engine_stream_t *stream = streams->single;
 
-    streams->never_alone |= for_good;
+    streams->is_multi_stream |= for_good;
     if (stream == NULL) {
         return;
     }
-    streams->alone = NULL;
+    streams->single = NULL;
     engine->clean = streams->spare_heap; /* the stream keeps the old one */
     rmm__blocks_transfer(
         engine->blocks, stream->heap, engine->clean, streams->proven_stamp, 0);
@@ -304,14 +305,14 @@ void rmm__engine_part_locked(engine_t *engine, bool for_good)
     rmm__engine_show_locked(engine);
 }
 
-void rmm__engine_rejoin_locked(engine_t *engine)
+void rmm__engine_single_stream_begin_locked(engine_t *engine)
 {
     engine_streams_t *streams = &engine->streams;
     engine_stream_t *stream = streams->last;
 
-    if (streams->never_alone || streams->splitting != 0 || streams->alone != NULL ||
-        streams->count != 1 || stream == NULL || !stream->is_native ||
-        stream->may_be_foreign) {
+    if (streams->is_multi_stream || streams->suspensions != 0 ||
+        streams->single != NULL || streams->count != 1 || stream == NULL ||
+        !stream->is_native || stream->may_be_foreign) {
         return;
     }
     /* not a later stamp than any there: what an event covers stays covered; 0 where nothing
@@ -321,25 +322,25 @@ void rmm__engine_rejoin_locked(engine_t *engine)
         rmm__blocks_newest_stamp(engine->blocks, stream->heap));
     streams->spare_heap = engine->clean;
     engine->clean = stream->heap;
-    streams->alone = stream;
+    streams->single = stream;
     streams->proven_stamp = 0;
     streams->stamp++;
     rmm__engine_show_locked(engine);
 }
 
-void rmm__engine_part(engine_t *engine)
+void rmm__engine_single_stream_suspend(engine_t *engine)
 {
     rmm__mutex_lock(&engine->lock);
-    engine->streams.splitting++;
-    rmm__engine_part_locked(engine, false);
+    engine->streams.suspensions++;
+    rmm__engine_single_stream_end_locked(engine, false);
     rmm__mutex_unlock(&engine->lock);
 }
 
-void rmm__engine_rejoin(engine_t *engine)
+void rmm__engine_single_stream_resume(engine_t *engine)
 {
     rmm__mutex_lock(&engine->lock);
-    engine->streams.splitting--;
-    rmm__engine_rejoin_locked(engine);
+    engine->streams.suspensions--;
+    rmm__engine_single_stream_begin_locked(engine);
     rmm__mutex_unlock(&engine->lock);
 }
 

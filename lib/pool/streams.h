@@ -57,7 +57,7 @@ static inline void rmm__stream_open_more_locked(
     streams->open_bytes += bytes;
 }
 
-/* What all streams have open is the sum of what each has. */
+/* The open bytes of the engine are the sum of those of its streams. */
 bool rmm__engine_open_adds_up_locked(const engine_t *engine);
 
 #endif /* RMM_POOL_STREAMS_H */

@@ -4,7 +4,7 @@
  * for a stream of another device, or for the whole device. All of this calls the driver, never
  * under the lock (events.c).
  *
- * Blocks that other threads free while the host waits are kept apart (blocks_seal.c). So one
+ * Blocks that other threads free while the host waits are kept apart (blocks_boundary.c). So one
  * wait proves all memory that was free when it began.
  *
  * Unproven are blocks whose earlier work may be of any stream of any device: the stream of the
@@ -17,7 +17,7 @@
  */
 #include "pool/streams.h"
 
-#include "pool/figures.h"
+#include "pool/engine_figures.h"
 
 #define DONORS_MOST 64 /* streams searched for a block to wait for */
 
@@ -25,30 +25,30 @@
 
 /*
  * Keep blocks that other threads free meanwhile apart from those that the wait will prove. If
- * two threads wait at once, the stamp of the first one counts. The blocks of a stream alone
- * are not kept apart: that stream needs no proof for them.
+ * two threads wait at once, the stamp of the first one counts. In single-stream
+ * mode no blocks are kept apart: the one stream needs no proof for them.
  */
-static void seal_locked(engine_t *engine, uint64_t stamp)
+static void set_boundary_locked(engine_t *engine, uint64_t stamp)
 {
     engine_streams_t *streams = &engine->streams;
 
-    if (streams->waits_begun++ == 0 && streams->alone == NULL) {
-        rmm__blocks_seal(engine->blocks, stamp);
-        streams->sealed_changes = engine->changes;
+    if (streams->waits_begun++ == 0 && streams->single == NULL) {
+        rmm__blocks_merge_boundary_set(engine->blocks, stamp);
+        streams->boundary_changes = engine->changes;
     }
 }
 
-static void unseal_locked(engine_t *engine)
+static void clear_boundary_locked(engine_t *engine)
 {
     engine_streams_t *streams = &engine->streams;
     bool any_came;
 
-    if (--streams->waits_begun != 0 || engine->blocks->sealed == 0) {
+    if (--streams->waits_begun != 0 || engine->blocks->merge_boundary == 0) {
         return;
     }
     /* frees are changes, and so are moves between heaps that give a new stamp */
-    any_came = engine->changes != streams->sealed_changes;
-    rmm__blocks_unseal(engine->blocks, any_came);
+    any_came = engine->changes != streams->boundary_changes;
+    rmm__blocks_merge_boundary_clear(engine->blocks, any_came);
     if (any_came) {
         rmm__engine_note_all_larger_locked(engine);
     }
@@ -60,7 +60,7 @@ static uint64_t sync_begin(engine_t *engine)
 
     rmm__mutex_lock(&engine->lock);
     stamp = engine->streams.stamp++;
-    seal_locked(engine, stamp);
+    set_boundary_locked(engine, stamp);
     rmm__mutex_unlock(&engine->lock);
     return stamp;
 }
@@ -81,7 +81,7 @@ void rmm__engine_close_by_waiting(
          * donors (below), and the stream has not used it */
         stream->may_be_foreign &= stream->foreign_stamp > stamp;
     }
-    unseal_locked(engine);
+    clear_boundary_locked(engine);
     rmm__engine_show_locked(engine);
     rmm__mutex_unlock(&engine->lock);
 }
@@ -241,7 +241,7 @@ sync_end(engine_t *engine, uint64_t stamp, bool is_synchronised, bool others_idl
         clean_all_locked(engine, stamp, others_idle);
         engine->figures.sync_count++;
     }
-    unseal_locked(engine);
+    clear_boundary_locked(engine);
     rmm__engine_show_locked(engine);
     rmm__mutex_unlock(&engine->lock);
 }

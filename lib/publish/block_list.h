@@ -29,7 +29,7 @@ typedef struct rmm_block_list {
 rmm_block_list_t *rmm__block_list_create(uint32_t most_rows);
 void rmm__block_list_destroy(rmm_block_list_t *list);
 
-/* What follows is of this resource, with so many more behind it. False: no room for another. */
+/* Begin the blocks of this resource, with so many more resources behind it. False: no room. */
 bool rmm__block_list_begin(
     rmm_block_list_t *list, uint32_t resource_id, uint32_t more_resources);
 

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "core/assert.h"
+#include "core/hash.h"
 #include "core/loaded_module.h"
 
 #define PAGE_SHIFT 12
@@ -31,29 +32,19 @@ static rmm_leaks_module_t *table;             /* behind header */
 static _Atomic(uintptr_t) known_pages[PAGES]; /* listed, or in no module */
 static _Atomic(uintptr_t) own_begin, own_end; /* 0: not known, or the program's */
 static atomic_flag busy = ATOMIC_FLAG_INIT;   /* protects: */
-static span_t told[RMM_LEAK_MODULES];
-static uint32_t told_count;
+static span_t written[RMM_LEAK_MODULES];
+static uint32_t written_count;
 static uint64_t seen_adds; /* dlpi_adds when the loader was last queried */
 
 static const char own_place = 0;
 
 /* --- the table ---------------------------------------------------------------------- */
 
-static uint64_t hash_of(const char *path)
+static bool is_written(const span_t *span)
 {
-    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
-
-    for (; *path != '\0'; path++) {
-        hash = (hash ^ (unsigned char)*path) * 0x100000001b3u;
-    }
-    return hash;
-}
-
-static bool is_told(const span_t *span)
-{
-    for (uint32_t i = 0; i < told_count; i++) {
-        if (told[i].begin == span->begin && told[i].end == span->end &&
-            told[i].path_hash == span->path_hash) {
+    for (uint32_t i = 0; i < written_count; i++) {
+        if (written[i].begin == span->begin && written[i].end == span->end &&
+            written[i].path_hash == span->path_hash) {
             return true;
         }
     }
@@ -71,17 +62,17 @@ static void copy_path(char target[RMM_LEAKS_PATH_BYTES], const char *path)
 
 static void tell(const span_t *span, uintptr_t base, const char *path)
 {
-    rmm_leaks_module_t *module = &table[told_count];
+    rmm_leaks_module_t *module = &table[written_count];
 
     module->begin = span->begin;
     module->end = span->end;
     module->base = base;
     copy_path(module->path, path);
-    told[told_count++] = *span;
-    /* release: pairs with rmm_leaks_each_module(): a reader that counts it sees it complete */
+    written[written_count++] = *span;
+    /* release: pairs with rmm__leaks_each_module(): a reader that counts it sees it complete */
     atomic_store_explicit(
-        &atomic_load_explicit(&header, memory_order_relaxed)->modules_used, told_count,
-        memory_order_release);
+        &atomic_load_explicit(&header, memory_order_relaxed)->modules_used,
+        written_count, memory_order_release);
 }
 
 /* --- the loader --------------------------------------------------------------------- */
@@ -124,17 +115,17 @@ static int see_module(struct dl_phdr_info *info, size_t bytes, void *arg)
         note_own(&span);
     }
     *is_program = false;
-    span.path_hash = hash_of(path);
-    if (span.begin < span.end && path[0] != '\0' && !is_told(&span)) {
+    span.path_hash = rmm__hash_text(RMM_HASH_BEGIN, path);
+    if (span.begin < span.end && path[0] != '\0' && !is_written(&span)) {
         tell(&span, info->dlpi_addr, path);
     }
-    return told_count == RMM_LEAK_MODULES;
+    return written_count == RMM_LEAK_MODULES;
 }
 
 static bool is_in_module(uintptr_t address)
 {
-    for (uint32_t i = 0; i < told_count; i++) {
-        if (told[i].begin <= address && address < told[i].end) {
+    for (uint32_t i = 0; i < written_count; i++) {
+        if (written[i].begin <= address && address < written[i].end) {
             return true;
         }
     }
@@ -156,7 +147,7 @@ RMM_COLD static void learn_page(uintptr_t address)
     if (atomic_flag_test_and_set_explicit(&busy, memory_order_acquire)) {
         return;
     }
-    if (!is_in_module(address) && told_count < RMM_LEAK_MODULES) {
+    if (!is_in_module(address) && written_count < RMM_LEAK_MODULES) {
         (void)dl_iterate_phdr(see_module, &is_program);
     }
     atomic_store_explicit(

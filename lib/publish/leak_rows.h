@@ -41,7 +41,7 @@ void rmm__leak_rows_close(rmm_leak_rows_t *rows);
 /* The row that shows it now, or RMM_NO_LEAK_ROW. */
 uint32_t rmm__leak_row_show(rmm_leak_rows_t *rows, const rmm_leak_t *leak);
 
-/* What show() answered, none included. */
+/* Clear a row that show() returned; none is fine. */
 void rmm__leak_row_clear(rmm_leak_rows_t *rows, uint32_t row);
 
 #endif /* RMM_PUBLISH_LEAK_ROWS_H */

@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "publish/publisher.h"
+#include "segment/clean_text.h"
 #include "segment/ring.h"
-#include "segment/text.h"
 
 void rmm__log_ring_put(const rmm_log_record_t *message)
 {

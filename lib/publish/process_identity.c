@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "core/clock.h"
-#include "segment/text.h"
+#include "segment/clean_text.h"
 
 #define START_TIME_FIELD 22 /* of /proc/<pid>/stat, counted from 1 */
 

@@ -20,18 +20,17 @@
 /* Never NULL; set by rmm__publish_open(). */
 extern const _Atomic(uint32_t) *rmm__requests_wanted;
 
-static inline bool rmm__requests_any(void)
+/* There is a limit, a trim or a report. */
+static inline bool rmm__requests_pending(void)
 {
-    return RMM_ACCOUNTING_ON &&
-           __builtin_expect(
-               atomic_load_explicit(rmm__requests_wanted, memory_order_relaxed) != 0,
-               0);
+    return __builtin_expect(
+        atomic_load_explicit(rmm__requests_wanted, memory_order_relaxed) != 0, 0);
 }
 
 extern const _Atomic(uint64_t) *rmm__requests_attention;
 
 /* The same, or the trace is on. */
-static inline bool rmm__requests_attended(void)
+static inline bool rmm__requests_or_trace(void)
 {
     return __builtin_expect(
         atomic_load_explicit(rmm__requests_attention, memory_order_relaxed) != 0, 0);

@@ -14,7 +14,7 @@
 #include "log/log.h"
 #include "publish/accounting.h"
 #include "publish/publisher.h"
-#include "segment/text.h"
+#include "segment/clean_text.h"
 
 /* The slot of a resource for which the segment's table had no room: in no segment. */
 typedef struct private_slot {
@@ -72,12 +72,12 @@ static bool
 open_location_locked(uint32_t location, const rmm_location_identity_t *identity)
 {
     rmm_segment_location_t *record = &rmm__publisher.segment->locations[location];
-    static bool told;
+    static bool is_logged;
 
     if (!back_location_locked(location)) {
-        bool news = !told;
+        bool news = !is_logged;
 
-        told = true;
+        is_logged = true;
         return news;
     }
     if (atomic_load_explicit(&record->used, memory_order_relaxed) == 0) {
@@ -142,7 +142,7 @@ static void zero_figures(const rmm_accounting_t *accounting)
     }
 }
 
-/* What the resource held is gone; what it did stays until the slot is taken again. */
+/* Gauges go to 0 with the resource; counters stay until the slot is taken again. */
 static void zero_gauges(const rmm_accounting_t *accounting)
 {
     rmm_segment_slot_t *slot = accounting->slot;
@@ -255,13 +255,10 @@ rmm__accounting_open(rmm_accounting_t *accounting, const rmm_accounting_desc_t *
     rmm__mutex_lock(&rmm__publisher.lock);
     index = take_slot_locked();
     accounting->location = desc->location;
-    accounting->record = &rmm__locations[desc->location];
-    accounting->location_requests = &rmm__location_requests[desc->location];
-    accounting->user =
-        (rmm_location_user_t){.location = desc->location, .lock = desc->lock};
     if (!take_records(accounting, index)) {
         status = RMM_ERR_OUT_OF_HOST_MEMORY;
     } else {
+        rmm__location_begin(accounting);
         fill_slot(accounting, desc);
         if (desc->location == RMM_SEGMENT_HOST_LOCATION) {
             open_host_location_locked();

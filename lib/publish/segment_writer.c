@@ -36,9 +36,9 @@
 #include "publish/requests.h"
 #include "publish/shared_file.h"
 #include "publish/trace.h"
+#include "segment/clean_text.h"
 #include "segment/segment_reader.h"
 #include "segment/segment_shrink.h"
-#include "segment/text.h"
 
 #define WARNING_BYTES 512
 #define RECLAIM_TRIES 100 /* others that start take what was freed */
@@ -164,12 +164,8 @@ fill_entry(rmm_segment_schema_t *entry, uint16_t scope, const rmm_stat_desc_t *s
     entry->kind = stat->kind;
     entry->unit = stat->unit;
     entry->offset = stat->offset;
-    if (words != NULL) {
-        entry->scope = scope == RMM_SCHEMA_LOCATION ? RMM_SCHEMA_LOCATION_STRIPED
-                                                    : RMM_SCHEMA_SLOT_STRIPED;
-        entry->stripe_plus = words->plus;
-        entry->stripe_minus = words->minus;
-    }
+    entry->stripe_plus = words != NULL ? words->plus : RMM_STRIPE_NONE;
+    entry->stripe_minus = words != NULL ? words->minus : RMM_STRIPE_NONE;
 }
 
 static void fill_schema(rmm_segment_schema_t *schema)
@@ -277,7 +273,7 @@ static int publish_both_locked(
     return error;
 }
 
-/* What a program with resources on one GPU uses; the rest is backed when it is needed. */
+/* A part of the file that a program with resources on one GPU uses; others are backed on demand. */
 typedef struct span {
     size_t offset, bytes;
 } span_t;
@@ -383,7 +379,7 @@ err_discard_control:
     return error;
 }
 
-/* What ended programs left makes room for one that starts. */
+/* Removes files of ended programs if there is no room for a program that starts. */
 static int
 make_files_with_room_locked(int dirfd, const char *driver, const char **step_out)
 {
@@ -457,7 +453,7 @@ static bool publishing_is_wanted(char warning[WARNING_BYTES])
             "publishing",
             request);
     }
-    return RMM_ACCOUNTING_ON && (request == NULL || strcmp(request, "0") != 0);
+    return request == NULL || strcmp(request, "0") != 0;
 }
 
 static void open_locked(const char *driver, char warning[WARNING_BYTES])
@@ -624,15 +620,15 @@ rmm_status_t rmm__publish_side_file(const char *suffix, size_t bytes, void **mem
 {
     RMM_UNCANCELLED;
     char warning[WARNING_BYTES] = "";
-    bool is_told;
+    bool is_new;
     rmm_status_t status;
 
     RMM_ASSERT(suffix[0] != '\0' && strlen(suffix) < RMM_SUFFIX_BYTES);
     rmm__mutex_lock(&rmm__publisher.lock);
     status = side_memory_locked(suffix, bytes, memory_out, warning);
-    is_told = warning[0] != '\0' && side_warning_is_new_locked(suffix);
+    is_new = warning[0] != '\0' && side_warning_is_new_locked(suffix);
     rmm__mutex_unlock(&rmm__publisher.lock);
-    if (is_told) {
+    if (is_new) {
         rmm__log_warn("%s", warning);
     }
     return status;

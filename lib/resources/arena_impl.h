@@ -2,12 +2,12 @@
 /*
  * Inside of the arena resource, shared by its files:
  *   arena_resource.c  the operations, the creator
- *   arena_ladder.c    the steps, in order, when an arena has no block that fits
- *   arena_shards.c    the arenas, the memory lent to them, and the table of its owners
+ *   arena_alloc_slow.c    the steps, in order, when an arena has no block that fits
+ *   arena_shards.c    the arenas, their superblocks, and the table of its owners
  *   arena_report.c    error message and dump when all steps failed
  *
  * The engine of a pool (pool_resource.h), `global`, has all memory: one block from upstream.
- * Many other engines in front of it, the shards, use memory that it lends them
+ * Many other engines in front of it, the shards, divide superblocks of it
  * (pool/refill.h). Small requests go to a shard, large ones to `global`. RMM calls a
  * shard an arena.
  *
@@ -24,7 +24,7 @@
  * which a pool had room.
  *
  * Locking: each engine's lock; a shard's before that of `global`. Threads take turns on
- * the ladder (core/turn.h): the turn is `global`'s, and so is the memory of what has failed.
+ * the slow path (core/turn.h): the turn is `global`'s, and so is the memory of what has failed.
  */
 #ifndef RMM_RESOURCES_ARENA_IMPL_H
 #define RMM_RESOURCES_ARENA_IMPL_H
@@ -40,7 +40,7 @@ enum {
     ARENA_GLOBAL = ARENA_SHARDS /* the index of `global` */
 };
 
-/* Of a granule: 0 `global`, else 1 + a shard's index. */
+/* The owner of a granule: 0 `global`, else 1 + a shard's index. */
 typedef struct arena_owner {
     _Atomic(uint8_t) index;
 } arena_owner_t;
@@ -49,7 +49,7 @@ typedef struct arena_resource {
     pool_resource_t pool; /* first member; its engine is `global` */
     char *memory;         /* the one block */
     uint64_t bytes;
-    uint32_t superblock_units; /* lent at once where there is plenty */
+    uint32_t superblock_units; /* of a refill where there is plenty */
     uint32_t small_units;      /* larger requests are `global`'s */
     char *dump_path;           /* owned; NULL: no dump */
     rmm_mutex_t dump_lock; /* while the dump is written: its own file, nothing else */
@@ -80,25 +80,25 @@ rmm__arena_engines(const arena_resource_t *self, engine_t *out[ARENA_GLOBAL + 1]
 /* The index-th, created if missing; NULL without host memory. */
 engine_t *rmm__arena_make(arena_resource_t *self, uint32_t index);
 /* The index of the shard that serves requests of the calling thread. */
-uint32_t rmm__arena_home(rmm_stream_key_t key);
+uint32_t rmm__arena_own_shard(rmm_stream_key_t key);
 /* The engine that a block at this address belongs to; NULL: none. */
 engine_t *rmm__arena_owner(const arena_resource_t *self, const void *ptr);
 
 /* The accounting of `global`. */
 extern const engine_owner_t rmm__arena_accounting;
 
-/* Of a new resource whose pool has its memory. */
+/* Prepares a new resource whose pool has its memory. */
 rmm_status_t rmm__arena_open(arena_resource_t *self);
 /* End the shards. False: as rmm__engine_close(). */
 bool rmm__arena_close(arena_resource_t *self);
 
-/* Lend a superblock to the shard of this request, or less if less is free. */
+/* Give the shard of this request a superblock, or less if less is free. */
 rmm_blocks_result_t
 rmm__arena_refill(arena_resource_t *self, uint32_t index, const engine_alloc_t *alloc);
 /* Return every clean whole granule of the shards. */
 void rmm__arena_give_back(arena_resource_t *self);
 
-/* --- arena_ladder.c ------------------------------------------------------------------ */
+/* --- arena_alloc_slow.c ------------------------------------------------------------------ */
 
 /* For a request that its engine could not serve. */
 rmm_status_t rmm__arena_alloc_slow(

@@ -19,7 +19,7 @@
 #include "core/output.h"
 #include "core/uncancelled.h"
 #include "log/log.h"
-#include "pool/figures.h"
+#include "pool/engine_figures.h"
 
 typedef struct arena_figures {
     uint64_t superblock_count, superblock_bytes;
@@ -33,12 +33,12 @@ typedef struct report {
     arena_figures_t arenas[ARENA_SHARDS + 1]; /* the last: the global one */
 } report_t;
 
-/* What is lent to the arenas counts where it is, among the global arena's live blocks. */
-static bool count_lent(void *context, const rmm_block_info_t *info)
+/* A shard's superblock counts in that shard, and is a live block of the global arena. */
+static bool count_superblock(void *context, const rmm_block_info_t *info)
 {
     arena_figures_t *figures = context;
 
-    if (info->heap == RMM_HEAP_NONE && info->tag == TAG_LENT) {
+    if (info->heap == RMM_HEAP_NONE && info->tag == TAG_SUPERBLOCK) {
         figures->superblock_count++;
         figures->superblock_bytes += info->units * RMM_BLOCKS_UNIT;
     }
@@ -59,7 +59,7 @@ static void look_at_arena(arena_resource_t *self, uint32_t index, report_t *repo
     figures->free_bytes = rmm__engine_free_bytes_locked(engine);
     figures->live_blocks = rmm__blocks_live_count(engine->blocks);
     if (index == ARENA_GLOBAL && self->dump_path != NULL) {
-        rmm__blocks_walk(engine->blocks, count_lent, figures);
+        rmm__blocks_walk(engine->blocks, count_superblock, figures);
     }
     rmm__mutex_unlock(&engine->lock);
     figures->live_blocks -= figures->superblock_count;

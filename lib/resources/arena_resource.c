@@ -8,6 +8,7 @@
 
 #include <inttypes.h>
 
+#include "base/count.h"
 #include "core/host_memory.h"
 
 #define ARENA_BYTES_LEAST ((uint64_t)1024 * 1024)
@@ -20,23 +21,10 @@ static void
 count_nothing(arena_resource_t *self, const rmm_request_t *request, bool is_free)
 {
     if (is_free) {
-        rmm__request_settle(&self->pool.base, request, 0);
-        rmm__accounting_free_shared(&self->pool.base.accounting, 0);
+        rmm__count_free(&self->pool.base, request, 0);
     } else {
-        rmm__request_enter(&self->pool.base, request, 0);
-        rmm__accounting_alloc_shared(&self->pool.base.accounting, 0);
+        rmm__count_alloc(&self->pool.base, request, 0);
     }
-}
-
-static void count_allocated(
-    arena_resource_t *self, const rmm_request_t *request, const engine_alloc_t *alloc)
-{
-    uint64_t padding = alloc->block.units * RMM_BLOCKS_UNIT - alloc->bytes;
-    uint32_t stripe = rmm__stripe_here();
-
-    rmm__request_enter_striped(&self->pool.base, request, padding, stripe);
-    rmm__accounting_alloc_striped(
-        &self->pool.base.accounting, stripe, alloc->bytes, padding);
 }
 
 /*
@@ -58,14 +46,14 @@ take_large(arena_resource_t *self, const engine_alloc_t *alloc, void **ptr_out)
 static rmm_status_t
 take(arena_resource_t *self, const engine_alloc_t *alloc, void **ptr_out)
 {
-    engine_t *home;
+    engine_t *own;
 
     if (!rmm__arena_is_small(self, alloc)) {
         return take_large(self, alloc, ptr_out);
     }
-    home = rmm__arena_at(self, rmm__arena_home(alloc->key));
-    return home != NULL ? rmm__engine_take(home, alloc, true, ptr_out)
-                        : RMM_ERR_OUT_OF_MEMORY;
+    own = rmm__arena_at(self, rmm__arena_own_shard(alloc->key));
+    return own != NULL ? rmm__engine_take(own, alloc, true, ptr_out)
+                       : RMM_ERR_OUT_OF_MEMORY;
 }
 
 static rmm_status_t
@@ -101,7 +89,8 @@ arena_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
         status = rmm__arena_alloc_slow(self, request, &alloc, ptr_out);
     }
     if (status == RMM_OK) {
-        count_allocated(self, request, &alloc);
+        rmm__count_alloc(
+            mr, request, alloc.block.units * RMM_BLOCKS_UNIT - alloc.bytes);
         rmm__request_tell_kept(
             request,
             (uintptr_t)*ptr_out + (uint64_t)alloc.block.units * RMM_BLOCKS_UNIT);
@@ -173,7 +162,7 @@ static const rmm_resource_ops_t arena_ops = {
     .trim = arena_trim,
     .destroy = arena_destroy,
     .ready_on_all_streams = false,
-    .settles = true,
+    .owns_blocks = true,
 };
 
 /* --- create -------------------------------------------------------------------------- */

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The arenas, the memory that is lent to them, and the table of its owners.
+ * The arenas, the superblocks that they divide, and the table of their owners.
  *
  * All engines share striped accounting. An allocation is counted outside of any lock, a
  * free under its engine's lock, before the block can be allocated again.
  */
+#include "core/hash.h"
 #include "resources/arena_impl.h"
 
+#include "base/count.h"
 #include "core/host_memory.h"
 
 /* Size of a superblock: a share of all memory, between 1 and 8 MiB. */
@@ -28,12 +30,9 @@ static void count_freed(
     arena_resource_t *self = owner;
     const rmm_request_t request = {
         .bytes = freed->bytes, .user = freed->owner_flags != 0};
-    uint32_t stripe = rmm__stripe_here();
 
     (void)figures;
-    rmm__request_settle_striped(&self->pool.base, &request, padding, stripe);
-    rmm__accounting_free_striped(
-        &self->pool.base.accounting, stripe, freed->bytes, padding);
+    rmm__count_free(&self->pool.base, &request, padding);
 }
 
 static void count_lost(void *owner, uint64_t bytes)
@@ -147,14 +146,13 @@ static uint32_t thread_number(void)
     return number - 1;
 }
 
-uint32_t rmm__arena_home(rmm_stream_key_t key)
+uint32_t rmm__arena_own_shard(rmm_stream_key_t key)
 {
     /* threads and ids of streams are numbered in sequence: the golden ratio spreads
      * neighbours evenly (Knuth 6.4) */
     uint64_t number = thread_number() + key.stream_id;
 
-    return (
-        uint32_t)((number * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - ARENA_SHARDS_LOG2));
+    return (uint32_t)(rmm__hash(number) >> (64 - ARENA_SHARDS_LOG2));
 }
 
 engine_t *rmm__arena_at(const arena_resource_t *self, uint32_t index)
@@ -244,11 +242,11 @@ typedef struct change_of_owner {
     uint32_t index; /* the shard's */
 } change_of_owner_t;
 
-static void set_owner(void *context, uint64_t unit, uint32_t units, bool is_lent)
+static void set_owner(void *context, uint64_t unit, uint32_t units, bool to_shard)
 {
     const change_of_owner_t *change = context;
     uint64_t first = unit / REFILL_GRANULE_UNITS - change->self->first_granule;
-    uint8_t owner = is_lent ? (uint8_t)(change->index + 1) : 0;
+    uint8_t owner = to_shard ? (uint8_t)(change->index + 1) : 0;
 
     for (uint64_t i = 0; i < units / REFILL_GRANULE_UNITS; i++) {
         /* relaxed: see rmm__arena_owner() */

@@ -14,6 +14,7 @@
 
 #include "base/diag_attach.h"
 #include "core/assert.h"
+#include "core/hash.h"
 #include "core/host_memory.h"
 #include "driver/driver.h"
 #include "resources/binning_impl.h"
@@ -29,7 +30,7 @@ static binning_t *from_base(rmm_resource_t *mr)
 /* Not the bits that the map itself uses. */
 static shard_t *shard_of(binning_t *self, const void *ptr)
 {
-    return &self->shards[((uintptr_t)ptr >> 8) * UINT64_C(0x9e3779b97f4a7c15) >> 60];
+    return &self->shards[rmm__hash((uintptr_t)ptr >> 8) >> 60];
 }
 
 /* --- allocate and free -------------------------------------------------------------- */
@@ -266,7 +267,7 @@ static const rmm_resource_ops_t binning_ops = {
     .trim = binning_trim,
     .destroy = binning_destroy,
     .ready_on_all_streams = false,
-    .settles = false,
+    .owns_blocks = false,
 };
 
 /* --- public ------------------------------------------------------------------------- */

@@ -135,19 +135,20 @@ call_dealloc(rmm_tracked_t *tracked, void *ptr, const rmm_request_t *request)
     }
 }
 
-/* What the function set as the last error, if it did, is the reason. */
+/* The last error that the function set, if it did, is the reason. */
 RMM_COLD static rmm_status_t
 refused(const custom_t *self, rmm_status_t status, size_t bytes, const char *before)
 {
     const rmm_resource_t *mr = &self->tracked.base;
     char reason[RMM_ERROR_BYTES];
-    bool told = strcmp(before, rmm_last_error_message()) != 0;
+    bool has_message = strcmp(before, rmm_last_error_message()) != 0;
 
-    snprintf(reason, sizeof(reason), "%.300s", told ? rmm_last_error_message() : "");
+    snprintf(
+        reason, sizeof(reason), "%.300s", has_message ? rmm_last_error_message() : "");
     return rmm__error(
         status, "%s '%s': the program's alloc function refused %zu bytes: %s%s%s",
         rmm_resource_type(mr), mr->name, bytes, rmm_status_text(status),
-        told ? ": " : "", reason);
+        has_message ? ": " : "", reason);
 }
 
 static rmm_status_t
@@ -301,7 +302,8 @@ static const rmm_tracked_source_t source = {
     {                                                                                  \
         .type_name = (type), .alloc = custom_alloc, .dealloc = custom_dealloc,         \
         .trim = rmm__tracked_trim, .destroy = custom_end, .is_equal = custom_is_equal, \
-        .ready_on_all_streams = false, .settles = true, .waits_for_sync = (has_twins)  \
+        .ready_on_all_streams = false, .owns_blocks = true,                            \
+        .waits_for_sync = (has_twins)                                                  \
     }
 
 static const rmm_resource_ops_t callback_ops = CUSTOM_OPS("callback", false);

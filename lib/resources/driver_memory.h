@@ -33,7 +33,7 @@ typedef struct rmm_driver_memory_kind {
         .type_name = (name), .alloc = rmm__tracked_alloc,                              \
         .dealloc = rmm__tracked_dealloc, .trim = rmm__tracked_trim,                    \
         .destroy = rmm__driver_memory_destroy, .ready_on_all_streams = true,           \
-        .settles = true,                                                               \
+        .owns_blocks = true,                                                           \
     }
 
 /* The op: waits for all devices if a block is live. */

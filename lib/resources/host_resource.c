@@ -49,7 +49,7 @@ static const rmm_resource_ops_t host_ops = {
     .trim = rmm__tracked_trim,
     .destroy = rmm__tracked_destroy,
     .ready_on_all_streams = true,
-    .settles = true,
+    .owns_blocks = true,
 };
 
 rmm_status_t rmm_host_resource_create(rmm_resource_t **out)

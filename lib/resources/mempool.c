@@ -90,6 +90,8 @@ rmm_status_t rmm__mempool_open(const rmm_mempool_plan_t *plan, rmm_mempool_t **p
     fresh->driver = plan->driver;
     fresh->handle = plan->handle;
     fresh->device = plan->device;
+    fresh->location =
+        plan->in_host_memory ? RMM_SEGMENT_HOST_LOCATION : (uint32_t)plan->device;
     fresh->end = plan->end;
     pool = join(fresh);
     if (pool != fresh) {
@@ -123,10 +125,9 @@ static int share_singly(
     return last_error;
 }
 
-void rmm__mempool_share(
-    const rmm_driver_t *driver, int device, rmm_driver_mempool_t pool)
+static void let_in(
+    const rmm_driver_t *driver, int device, uint32_t peers, rmm_driver_mempool_t pool)
 {
-    uint32_t peers = rmm__driver_peers(driver, device);
     uint32_t shut_out;
     int error;
 
@@ -137,6 +138,25 @@ void rmm__mempool_share(
     if (shut_out != 0) {
         rmm__driver_warn_shut_out("a memory pool", driver, device, shut_out, error);
     }
+}
+
+void rmm__mempool_share(
+    const rmm_driver_t *driver, int device, rmm_driver_mempool_t pool)
+{
+    let_in(driver, device, rmm__driver_peers(driver, device), pool);
+}
+
+void rmm__mempool_share_host(
+    const rmm_driver_t *driver, int device, rmm_driver_mempool_t pool)
+{
+    uint32_t others = 0;
+    int count = 0;
+
+    (void)driver->device_count(&count);
+    for (int other = 0; other < count && other < RMM_DRIVER_SET_DEVICES; other++) {
+        others |= other != device ? RMM_DRIVER_DEVICE(other) : 0;
+    }
+    let_in(driver, device, others, pool);
 }
 
 /* --- the block for barriers -------------------------------------------------------- */
@@ -334,7 +354,7 @@ void rmm__mempool_close(rmm_mempool_t *pool, bool keep_native)
     }
     reserved = atomic_exchange_explicit(&pool->reserved_bytes, 0, memory_order_relaxed);
     if (reserved != 0) {
-        rmm__location_unreserve((uint32_t)pool->device, reserved);
+        rmm__location_unreserve(pool->location, reserved);
     }
     keep_no_longer(pool);
     if (!keep_native && pool->end != RMM_MEMPOOL_LEAVE) {
@@ -366,7 +386,7 @@ int rmm__mempool_ask(rmm_mempool_t *pool, const rmm_accounting_t *accounting)
     before = atomic_exchange_explicit(
         &pool->reserved_bytes, figures.reserved_bytes, memory_order_relaxed);
     /* if it fell, the unsigned difference wraps around and subtracts */
-    rmm__location_reserve(accounting->location, figures.reserved_bytes - before);
+    rmm__location_reserve(pool->location, figures.reserved_bytes - before);
     RMM_ACCOUNTING_SET(accounting, reserved_bytes, figures.reserved_bytes);
     return RMM_DRIVER_OK;
 }

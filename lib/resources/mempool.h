@@ -3,6 +3,9 @@
  * The common part of the resources over CUDA's memory pools (async, async_view,
  * async_managed), whose blocks the driver allocates in stream order.
  *
+ * A pool's memory may be the host's. Then the device is the one that frees and waits are ordered
+ * with, and needs access like any other.
+ *
  * Every pool in use has one rmm_mempool_t, however many resources use it. The location
  * counts the pool's bytes once, and each of these resources shows them in its own slot.
  * A pool that an async resource made is destroyed with the last resource over it, so a
@@ -58,6 +61,7 @@ typedef struct rmm_mempool {
     const rmm_driver_t *driver;
     rmm_driver_mempool_t handle;
     int device;
+    uint32_t location;                /* where its bytes are counted */
     rmm_mempool_end_t end;            /* protected by pools_lock */
     uint32_t references;              /* protected by pools_lock */
     _Atomic(uint64_t) reserved_bytes; /* as counted at the location */
@@ -80,6 +84,7 @@ typedef struct rmm_mempool_plan {
     const rmm_driver_t *driver;
     int device;
     rmm_driver_mempool_t handle;
+    bool in_host_memory;       /* as rmm_resource_desc_t */
     rmm_mempool_end_t end;     /* on failure nothing becomes of it */
     bool waits;                /* RMM_ASYNC_WAIT_BEFORE_REFUSAL */
     bool keeps_barrier;        /* the pool has memory already */
@@ -92,7 +97,7 @@ typedef struct rmm_mempool_plan {
         .type_name = (type), .alloc = rmm__mempool_alloc,                              \
         .dealloc = rmm__tracked_dealloc, .trim = rmm__mempool_trim,                    \
         .destroy = rmm__mempool_destroy, .refresh = rmm__mempool_refresh,              \
-        .ready_on_all_streams = false, .settles = true,                                \
+        .ready_on_all_streams = false, .owns_blocks = true,                            \
     }
 
 /* The ops. */
@@ -114,6 +119,9 @@ rmm__mempool_resource_create(const rmm_mempool_plan_t *plan, rmm_resource_t **ou
  * already. What fails is logged as a warning, once for each pool: the pool serves its own device
  * all the same. In a scope. */
 void rmm__mempool_share(
+    const rmm_driver_t *driver, int device, rmm_driver_mempool_t pool);
+/* The same of a pool in the host's memory: every device of the process. */
+void rmm__mempool_share_host(
     const rmm_driver_t *driver, int device, rmm_driver_mempool_t pool);
 
 /* --- mempool.c: the pools themselves ------------------------------------------------ */

@@ -44,15 +44,27 @@ static const char *advice(const rmm_mempool_resource_t *self, int error)
                          "(async:wait in RMM_RESOURCE)";
 }
 
+static bool is_on_host(const rmm_mempool_t *pool)
+{
+    return pool->location == RMM_SEGMENT_HOST_LOCATION;
+}
+
 RMM_COLD static rmm_status_t
 alloc_error(const rmm_mempool_resource_t *self, int error, size_t bytes)
 {
     const rmm_mempool_t *pool = self->pool;
-    rmm_status_t status = error == RMM_DRIVER_MEMORY_ALLOCATION ? RMM_ERR_OUT_OF_MEMORY
-                                                                : RMM_ERR_BAD_ALLOC;
 
+    if (error == RMM_DRIVER_NOT_SUPPORTED && is_on_host(pool)) {
+        return rmm__error_cuda(
+            RMM_ERR_UNSUPPORTED, error,
+            "a graph capture cannot allocate %zu bytes from a CUDA pool of the host's "
+            "memory: use a pool on top of it",
+            bytes);
+    }
     return rmm__error_cuda(
-        status, error,
+        error == RMM_DRIVER_MEMORY_ALLOCATION ? RMM_ERR_OUT_OF_MEMORY
+                                              : RMM_ERR_BAD_ALLOC,
+        error,
         "cudaMallocFromPoolAsync of %zu bytes on device %d failed: %s (%d): %s%s",
         bytes, pool->device, pool->driver->error_name(error), error,
         pool->driver->error_text(error), advice(self, error));
@@ -95,14 +107,17 @@ obtain(rmm_tracked_t *tracked, const rmm_request_t *request, void **ptr_out)
 {
     rmm_mempool_resource_t *self = from_tracked(tracked);
     rmm_mempool_t *pool = self->pool;
-    size_t bytes = rmm__diag_guarded_bytes(request->bytes, request->facts_out != NULL);
+    size_t bytes = rmm__diag_guarded_bytes(
+        request->bytes, request->facts_out != NULL && !is_on_host(pool));
     rmm_status_t status;
     int error;
 
     if (request->align > RMM_ALIGN_DEFAULT) {
         return too_aligned(tracked, request->align);
     }
-    rmm__mempool_keep_barrier(pool);
+    if (!is_on_host(pool)) { /* which takes none of the device's memory */
+        rmm__mempool_keep_barrier(pool);
+    }
     status = take(pool, request, &bytes, ptr_out, &error);
     if (status == RMM_OK && error == RMM_DRIVER_MEMORY_ALLOCATION && self->waits &&
         rmm__mempool_wait(pool, request->stream)) {
@@ -249,11 +264,11 @@ rmm_status_t
 rmm__mempool_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
 {
     rmm_accounting_t *accounting = &mr->accounting;
-    rmm_status_t status = rmm__requests_any()
+    rmm_status_t status = rmm__requests_pending()
                               ? alloc_limited(mr, request, ptr_out)
                               : rmm__tracked_alloc(mr, request, ptr_out);
 
-    if (RMM_ACCOUNTING_ON && status == RMM_OK &&
+    if (status == RMM_OK &&
         (RMM_ACCOUNTING_GET(accounting, current_bytes) >
              RMM_ACCOUNTING_GET(accounting, reserved_bytes) ||
          rmm__figure_get(&accounting->stripes[rmm__stripe_here()].total_count) %
@@ -323,8 +338,10 @@ static rmm_status_t look(rmm_mempool_t *pool, rmm_tracked_t *self)
     return RMM_OK;
 }
 
+/* A view of a pool of the host's memory that a resource made is of that memory, too. */
 static rmm_status_t make(const rmm_mempool_plan_t *plan, rmm_tracked_t **out)
 {
+    bool is_on_host;
     rmm_mempool_resource_t model = {
         .tracked = {.source = &source, .instance_key = plan->instance_key},
         .waits = plan->waits};
@@ -333,13 +350,15 @@ static rmm_status_t make(const rmm_mempool_plan_t *plan, rmm_tracked_t **out)
     if (status != RMM_OK) {
         return status;
     }
+    is_on_host = model.pool->location == RMM_SEGMENT_HOST_LOCATION;
     status = rmm__tracked_create(
         &model.tracked, sizeof(model),
         &(rmm_resource_desc_t){
             .ops = plan->ops,
             .name = plan->name,
-            .properties = plan->properties,
+            .properties = plan->properties | (is_on_host ? RMM_HOST_ACCESSIBLE : 0),
             .device = model.pool->device,
+            .in_host_memory = is_on_host,
         },
         out);
     if (status == RMM_OK) {

@@ -10,9 +10,12 @@
 
 #include <inttypes.h>
 
+#include "base/count.h"
 #include "base/diag_attach.h"
 #include "base/limits.h"
 #include "core/host_memory.h"
+
+#define NO_MAXIMUM (UINT64_MAX / RMM_BLOCKS_UNIT * RMM_BLOCKS_UNIT)
 
 /* --- accounting, under the engine's lock --------------------------------------------- */
 
@@ -23,7 +26,7 @@ static void count_allocated(
     pool_resource_t *self = owner;
     rmm_accounting_t *accounting = &self->base.accounting;
 
-    rmm__request_enter_locked(
+    rmm__count_user_alloc_locked(
         &self->base, alloc->owner_flags != 0, alloc->bytes, padding);
     rmm__accounting_begin_exclusive(accounting);
     rmm__accounting_alloc_exclusive(accounting, alloc->bytes, padding);
@@ -38,7 +41,7 @@ static void count_freed(
     pool_resource_t *self = owner;
     rmm_accounting_t *accounting = &self->base.accounting;
 
-    rmm__request_settle_locked(
+    rmm__count_user_free_locked(
         &self->base, freed->owner_flags != 0, freed->bytes, padding);
     rmm__accounting_begin_exclusive(accounting);
     rmm__accounting_free_exclusive(accounting, freed->bytes, padding);
@@ -112,7 +115,6 @@ void rmm__pool_report_left(void *owner, void *ptr, uint64_t bytes)
         self->base.instance_id, self->base.device, ptr, bytes, RMM_STREAM_LEGACY);
 }
 
-/* The engine's lock lasts: until its accounting is closed others may take it. */
 void rmm__pool_fini(pool_resource_t *self, bool is_used)
 {
     if (self->is_range) {
@@ -156,12 +158,14 @@ init_resource(pool_resource_t *self, rmm_resource_t *upstream, const pool_plan_t
             .properties = upstream != NULL ? rmm_resource_properties(upstream)
                                            : RMM_DEVICE_ACCESSIBLE,
             .device = self->base.device,
-            .accounting_lock =
-                plan->owner_ops == NULL ? rmm__engine_mutex(self->engine) : NULL,
         });
 
     if (status == RMM_OK) {
         rmm__accounting_free_is_rest(&self->base.accounting);
+        if (plan->engine.maximum_bytes < NO_MAXIMUM) {
+            RMM_ACCOUNTING_SET(
+                &self->base.accounting, maximum_bytes, plan->engine.maximum_bytes);
+        }
     }
     return status;
 }

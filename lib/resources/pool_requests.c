@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/count.h"
 #include "base/diag_attach.h"
 #include "log/log.h"
 
@@ -19,14 +20,14 @@ count_nothing(pool_resource_t *self, const rmm_request_t *request, bool is_free)
 {
     rmm_accounting_t *accounting = &self->base.accounting;
 
-    rmm__request_announce(&self->base, request, 0);
     rmm__mutex_lock(rmm__engine_mutex(self->engine));
-    rmm__accounting_begin_exclusive(accounting);
     if (is_free) {
-        rmm__request_settle_locked(&self->base, request->user, 0, 0);
+        rmm__count_user_free_locked(&self->base, request->user, 0, 0);
+        rmm__accounting_begin_exclusive(accounting);
         rmm__accounting_free_exclusive(accounting, 0, 0);
     } else {
-        rmm__request_enter_locked(&self->base, request->user, 0, 0);
+        rmm__count_user_alloc_locked(&self->base, request->user, 0, 0);
+        rmm__accounting_begin_exclusive(accounting);
         rmm__accounting_alloc_exclusive(accounting, 0, 0);
     }
     rmm__accounting_end_exclusive(accounting);
@@ -141,8 +142,6 @@ rmm__pool_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out
     if (error != RMM_DRIVER_OK) {
         return rmm__pool_unknown_stream(self, request->stream, error);
     }
-    rmm__request_announce(
-        mr, request, alloc.block.units * RMM_BLOCKS_UNIT - alloc.bytes);
     status = rmm__engine_alloc(self->engine, &alloc, ptr_out);
     if (status == RMM_ERR_OUT_OF_MEMORY || status == RMM_ERR_BAD_ALLOC ||
         status == RMM_ERR_CUDA) {
@@ -183,7 +182,6 @@ void rmm__pool_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *reque
     }
     freed.has_key =
         self->driver->stream_key(request->stream, &freed.key) == RMM_DRIVER_OK;
-    rmm__request_announce(mr, request, 0); /* padding was when it came */
     refusal = __builtin_expect(self->may_quarantine, false)
                   ? free_late(self, &freed)
                   : rmm__engine_free(self->engine, &freed);

@@ -84,7 +84,7 @@ static rmm_status_t check_flags(const rmm_resource_t *upstream, uint64_t flags)
 static rmm_status_t
 replace_range(rmm_pool_options_t *opts, rmm_resource_t **upstream_out)
 {
-    static atomic_bool is_told;
+    static atomic_bool is_logged;
     const rmm_driver_t *driver;
     int device;
     rmm_status_t status;
@@ -103,7 +103,7 @@ replace_range(rmm_pool_options_t *opts, rmm_resource_t **upstream_out)
             "NVTX_INJECTION64_PATH, which refuses mapped memory");
         return RMM_OK;
     }
-    if (!atomic_exchange_explicit(&is_told, true, memory_order_relaxed)) {
+    if (!atomic_exchange_explicit(&is_logged, true, memory_order_relaxed)) {
         rmm__log_warn("virtual pools use chunks of cudaMalloc, because the tool in "
                       "NVTX_INJECTION64_PATH refuses mapped memory; RMM_NVTX=off "
                       "restores mapping");

@@ -82,7 +82,7 @@ void rmm__pool_leave_memory(rmm_resource_t *mr);
 
 /* --- pool_requests.c ----------------------------------------------------------------- */
 
-/* What the engine has to say besides, when no lock is held. */
+/* Logs the events that the engine reports, when no lock is held. */
 RMM_COLD void rmm__pool_log_news(pool_resource_t *self);
 
 static inline void rmm__pool_log_changes(pool_resource_t *self)
@@ -105,7 +105,7 @@ rmm_status_t rmm__pool_trim(rmm_resource_t *mr, size_t keep_bytes);
     {                                                                                  \
         .type_name = (name), .alloc = rmm__pool_alloc, .dealloc = rmm__pool_dealloc,   \
         .trim = rmm__pool_trim, .destroy = rmm__pool_destroy,                          \
-        .ready_on_all_streams = false, .settles = true,                                \
+        .ready_on_all_streams = false, .owns_blocks = true,                            \
         .list_blocks = rmm__pool_list_blocks,                                          \
     }
 

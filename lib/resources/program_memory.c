@@ -17,6 +17,7 @@
 #include <time.h>
 
 #include "base/callback.h"
+#include "base/count.h"
 #include "base/diag_attach.h"
 #include "base/resource_impl.h"
 #include "core/fork.h"
@@ -99,7 +100,7 @@ static const rmm_resource_ops_t ops = {
     .trim = refuse_trim,
     .destroy = destroy,
     .ready_on_all_streams = false,
-    .settles = true,
+    .owns_blocks = true,
 };
 
 static rmm_status_t make_resource(int device, rmm_resource_t **out)
@@ -226,8 +227,7 @@ count_up(rmm_resource_t *mr, void *ptr, const rmm_request_t *request, uint32_t f
 {
     rmm__accounting_reserve_shared(&mr->accounting, request->bytes);
     rmm__location_reserve(mr->accounting.location, request->bytes);
-    rmm__request_enter(mr, request, 0);
-    rmm__accounting_alloc_shared(&mr->accounting, request->bytes);
+    rmm__count_alloc(mr, request, 0);
     trace(mr, RMM_EVENT_ALLOCATE, ptr, request);
     if ((flags & RMM_DIAG_BLOCK_PIECE) == 0 && rmm__diag_may_ask()) {
         const rmm_annotate_block_t block =
@@ -247,8 +247,7 @@ count_down(rmm_resource_t *mr, void *ptr, const rmm_request_t *request, uint32_t
         (void)rmm__diag_report_free(&block);
     }
     trace(mr, RMM_EVENT_FREE, ptr, request);
-    rmm__request_settle(mr, request, 0);
-    rmm__accounting_free_shared(&mr->accounting, request->bytes);
+    rmm__count_free(mr, request, 0);
     rmm__accounting_unreserve_shared(&mr->accounting, request->bytes);
     rmm__location_unreserve(mr->accounting.location, request->bytes);
 }

@@ -36,7 +36,8 @@ typedef struct rmm_system_plan {
     {                                                                                  \
         .type_name = (type), .alloc = rmm__tracked_alloc,                              \
         .dealloc = rmm__tracked_dealloc, .trim = rmm__tracked_trim,                    \
-        .destroy = rmm__system_destroy, .ready_on_all_streams = true, .settles = true, \
+        .destroy = rmm__system_destroy, .ready_on_all_streams = true,                  \
+        .owns_blocks = true,                                                           \
     }
 
 static inline rmm_system_memory_t *rmm__system_from_tracked(rmm_tracked_t *tracked)

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/callback.h"
+#include "base/count.h"
 #include "base/diag_attach.h"
 #include "base/limits.h"
 #include "core/assert.h"
@@ -35,7 +36,7 @@ static bool blocks_reserve(rmm_tracked_t *self)
     return reserved;
 }
 
-/* What became of a block that was obtained. */
+/* The outcome for a block that was obtained. */
 typedef enum settled {
     SETTLED_NEW,
     SETTLED_AGAIN, /* replaces a block that was freed elsewhere */
@@ -149,8 +150,7 @@ forget_stale(rmm_tracked_t *self, const rmm_pointer_map_entry_t *stale)
 {
     const rmm_request_t request = {.bytes = stale->bytes, .user = is_of_user(stale)};
 
-    rmm__request_settle(&self->base, &request, 0);
-    rmm__accounting_free_shared(&self->base.accounting, stale->bytes);
+    rmm__count_free(&self->base, &request, 0);
     unhold(self, stale);
     rmm__resource_warn_stale(&self->base, stale->ptr, stale->bytes);
 }
@@ -221,8 +221,7 @@ rmm__tracked_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_
             return status;
         }
     }
-    rmm__request_enter(mr, request, 0);
-    rmm__accounting_alloc_shared(&mr->accounting, request->bytes);
+    rmm__count_alloc(mr, request, 0);
     *ptr_out = ptr;
     return RMM_OK;
 }
@@ -254,8 +253,7 @@ void rmm__tracked_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *re
         /* a program's function may free what a user allocated, and a user what it allocated */
         counted.user = is_of_user(&block);
     }
-    rmm__request_settle(mr, &counted, 0);
-    rmm__accounting_free_shared(&mr->accounting, request->bytes);
+    rmm__count_free(mr, &counted, 0);
     if (ptr != NULL) {
         give_back(self, &block, request);
     }

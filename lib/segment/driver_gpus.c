@@ -56,11 +56,12 @@ bool rmm__gpu_uuid_is_whole(const char *uuid)
 static void take_line(rmm_driver_gpu_t *gpu, char *line)
 {
     char *colon = strchr(line, ':');
+    char *value;
     if (colon == NULL) {
         return;
     }
     *colon = '\0';
-    char *value = colon + 1;
+    value = colon + 1;
     value += strspn(value, " \t");
     value[strcspn(value, "\n")] = '\0';
     if (strcmp(line, "Model") == 0) {
@@ -74,6 +75,7 @@ static void take_line(rmm_driver_gpu_t *gpu, char *line)
 static bool read_gpu(const char *root, const char *name, rmm_driver_gpu_t *gpu)
 {
     char path[512], line[256];
+    FILE *file;
     memset(gpu, 0, sizeof(*gpu));
     if (sscanf(
             name, "%x:%x:%x.%x", &gpu->domain, &gpu->bus, &gpu->slot, &gpu->function) !=
@@ -82,7 +84,7 @@ static bool read_gpu(const char *root, const char *name, rmm_driver_gpu_t *gpu)
     }
     rmm__gpu_pci_bus_id_copy(gpu->pci_bus_id, sizeof(gpu->pci_bus_id), name);
     (void)snprintf(path, sizeof(path), "%s/%s/information", root, name);
-    FILE *file = fopen(path, "re");
+    file = fopen(path, "re");
     if (file == NULL) {
         gpu->error = errno;
         return true;

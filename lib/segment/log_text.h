@@ -22,7 +22,7 @@ typedef struct rmm_journal {
     uint64_t device, inode;
 } rmm_journal_t;
 
-/* Of $JOURNAL_STREAM (systemd.exec(5)); NULL or another text than DEVICE:INODE: none. */
+/* Reads $JOURNAL_STREAM (systemd.exec(5)); NULL or another text than DEVICE:INODE: none. */
 rmm_journal_t rmm__journal_parse(const char *journal_stream);
 /* Is this that file? A descriptor may be directed elsewhere while the variable stays. */
 bool rmm__journal_reads(const rmm_journal_t *journal, int fd);

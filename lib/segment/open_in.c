@@ -31,6 +31,7 @@ static int open_in_steps(int dirfd, const char *name, int flags)
     struct statx look;
     char link[32];
     int fd, found;
+    int error;
 
     if (strchr(name, '/') != NULL || fstat(dirfd, &dir) != 0) {
         errno = EXDEV;
@@ -51,7 +52,7 @@ static int open_in_steps(int dirfd, const char *name, int flags)
         snprintf(link, sizeof(link), "/proc/self/fd/%d", found);
         fd = open(link, (flags & ~O_NOFOLLOW) | O_CLOEXEC);
     }
-    int error = errno;
+    error = errno;
 
     close(found);
     errno = error;

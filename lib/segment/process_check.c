@@ -12,14 +12,18 @@
 static bool read_start_time(pid_t pid, uint64_t *ticks_out)
 {
     char path[32], line[1024];
+    const char *rest;
+    FILE *file;
+    size_t got;
+
     (void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    FILE *file = fopen(path, "re");
-    size_t got = file == NULL ? 0 : fread(line, 1, sizeof(line) - 1, file);
+    file = fopen(path, "re");
+    got = file == NULL ? 0 : fread(line, 1, sizeof(line) - 1, file);
     if (file != NULL) {
         (void)fclose(file);
     }
     line[got] = '\0';
-    const char *rest = strrchr(line, ')'); /* the name before it may hold anything */
+    rest = strrchr(line, ')'); /* the name before it may hold anything */
     for (int field = 2; rest != NULL && field < 22; field++) {
         rest = strchr(rest + 1, ' ');
     }
@@ -47,8 +51,11 @@ static uint64_t boot_clock_shift(const char *process)
 {
     char path[48], line[128];
     int64_t seconds = 0, ns = 0;
+    uint64_t ticks;
+    FILE *file;
+
     (void)snprintf(path, sizeof(path), "/proc/%s/timens_offsets", process);
-    FILE *file = fopen(path, "re");
+    file = fopen(path, "re");
     while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
         if (sscanf(line, "boottime %" SCNd64 " %" SCNd64, &seconds, &ns) == 2) {
             break;
@@ -57,7 +64,7 @@ static uint64_t boot_clock_shift(const char *process)
     if (file != NULL) {
         (void)fclose(file);
     }
-    const uint64_t ticks = (uint64_t)sysconf(_SC_CLK_TCK);
+    ticks = (uint64_t)sysconf(_SC_CLK_TCK);
     return (uint64_t)seconds * ticks + (uint64_t)ns / (UINT64_C(1000000000) / ticks);
 }
 
@@ -66,8 +73,9 @@ static uint64_t boot_clock_shift(const char *process)
 static bool is_seen_in_its_namespace(pid_t pid, uint64_t seen, uint64_t own)
 {
     char process[16];
+    uint64_t shift;
     (void)snprintf(process, sizeof(process), "%d", (int)pid);
-    const uint64_t shift = boot_clock_shift(process) - boot_clock_shift("self");
+    shift = boot_clock_shift(process) - boot_clock_shift("self");
     return shift != 0 && own - (seen + shift) + 2 <= 4;
 }
 

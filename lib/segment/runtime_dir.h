@@ -25,7 +25,7 @@
 bool rmm__runtime_dir(
     char path[RMM_RUNTIME_DIR_BYTES], char *reason, size_t reason_bytes);
 
-/* What the decision depends on; NULL: not set, or not there. */
+/* The inputs of the decision; NULL: not set, or not there. */
 typedef struct rmm_runtime_roots {
     const char *wanted;  /* $RMM_RUNTIME_DIR: this or none */
     const char *system;  /* taken if it exists and is writable */

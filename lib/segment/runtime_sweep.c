@@ -27,6 +27,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "segment/list.h"
 #include "segment/open_in.h"
 #include "segment/segment_holder.h"
 #include "segment/segment_name.h"
@@ -68,7 +69,7 @@ static bool has_segment(int dirfd, const char *name, const rmm_file_name_t *pars
     return rmm__stat_in(dirfd, segment, &status) == 0 || errno != ENOENT;
 }
 
-/* What to do with a file whose lock no process holds. */
+/* Decides about a file whose lock no process holds. */
 static verdict_t
 judge(const sweep_t *sweep, const rmm_file_name_t *parsed, const struct stat *status)
 {
@@ -305,7 +306,7 @@ typedef struct ended {
 
 typedef struct ended_list {
     ended_t *items;
-    size_t count, capacity;
+    uint32_t count, capacity;
 } ended_list_t;
 
 static int by_age(const void *left, const void *right)
@@ -322,18 +323,15 @@ static int by_age(const void *left, const void *right)
 /* False: no host memory; the caller goes on with the files listed so far. */
 static bool note_ended(ended_list_t *list, const char *name, const struct stat *status)
 {
-    if (list->count == list->capacity) {
-        size_t capacity = list->capacity == 0 ? 64 : list->capacity * 2;
-        ended_t *grown = realloc(list->items, capacity * sizeof(ended_t));
+    ended_t *items =
+        rmm__list_make_room(list->items, list->count, &list->capacity, sizeof(ended_t));
+    ended_t *ended;
 
-        if (grown == NULL) {
-            return false;
-        }
-        list->items = grown;
-        list->capacity = capacity;
+    if (items == NULL) {
+        return false;
     }
-    ended_t *ended = &list->items[list->count++];
-
+    list->items = items;
+    ended = &items[list->count++];
     snprintf(ended->name, sizeof(ended->name), "%.63s", name);
     ended->when = status->st_mtim;
     ended->bytes = (uint64_t)status->st_blocks * 512;

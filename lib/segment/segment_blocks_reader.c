@@ -33,14 +33,14 @@ static bool header_holds(const rmm_blocks_header_t *header, uint64_t file_bytes)
            file_bytes <= RMM_BLOCKS_FILE_BYTES_MAX &&
            header->rows_count <= RMM_BLOCKS_ROWS_MAX &&
            header->resources_count <= RMM_BLOCKS_RESOURCES_MAX &&
-           rmm_side_table_fits(&rows, header->header_bytes, header->file_bytes) &&
-           rmm_side_table_fits(&resources, header->header_bytes, header->file_bytes);
+           rmm__side_table_fits(&rows, header->header_bytes, header->file_bytes) &&
+           rmm__side_table_fits(&resources, header->header_bytes, header->file_bytes);
 }
 
-int rmm_blocks_attach(rmm_blocks_file_t *file, int fd)
+int rmm__block_report_attach(rmm_blocks_file_t *file, int fd)
 {
     uint64_t file_bytes;
-    int error = rmm_side_file_header(
+    int error = rmm__side_file_header(
         fd, &file->header, sizeof(file->header), offsetof(rmm_blocks_header_t, ready),
         &file_bytes);
 
@@ -51,21 +51,21 @@ int rmm_blocks_attach(rmm_blocks_file_t *file, int fd)
     return error;
 }
 
-int rmm_blocks_open(
+int rmm__block_report_open(
     rmm_blocks_file_t *file, int dirfd, const char *segment, uid_t owner)
 {
-    int fd = rmm_side_file_open(dirfd, segment, RMM_BLOCKS_SUFFIX, owner);
-    int error = fd < 0 ? fd : rmm_blocks_attach(file, fd);
+    int fd = rmm__side_file_open(dirfd, segment, RMM_BLOCKS_SUFFIX, owner);
+    int error = fd < 0 ? fd : rmm__block_report_attach(file, fd);
 
-    return rmm_side_file_keep(&file->fd, fd, error);
+    return rmm__side_file_keep(&file->fd, fd, error);
 }
 
-void rmm_blocks_close(rmm_blocks_file_t *file)
+void rmm__block_report_close(rmm_blocks_file_t *file)
 {
     rmm__file_close(&file->fd);
 }
 
-bool rmm_blocks_resource_at(
+bool rmm__block_report_resource_at(
     const rmm_blocks_file_t *file, uint32_t index, rmm_blocks_resource_t *out)
 {
     const rmm_blocks_header_t *header = &file->header;
@@ -78,11 +78,12 @@ bool rmm_blocks_resource_at(
            out->row_count <= header->rows_count - out->first_row;
 }
 
-bool rmm_blocks_find(
+bool rmm__block_report_find(
     const rmm_blocks_file_t *file, uint32_t resource_id, rmm_blocks_resource_t *out)
 {
     for (uint32_t i = 0; i < file->header.resources_count; i++) {
-        if (rmm_blocks_resource_at(file, i, out) && out->resource_id == resource_id) {
+        if (rmm__block_report_resource_at(file, i, out) &&
+            out->resource_id == resource_id) {
             return true;
         }
     }
@@ -95,7 +96,7 @@ static bool is_sound(const rmm_blocks_row_t *row)
            row->address <= UINT64_MAX - row->bytes && row->padding <= row->bytes;
 }
 
-uint32_t rmm_blocks_read(
+uint32_t rmm__block_report_read(
     const rmm_blocks_file_t *file, const rmm_blocks_resource_t *resource,
     rmm_blocks_row_t *rows_out)
 {
@@ -132,14 +133,14 @@ static int by_address(const void *left, const void *right)
     return (a->state > b->state) - (a->state < b->state);
 }
 
-void rmm_blocks_sort(rmm_blocks_row_t *rows, uint32_t count)
+void rmm__block_report_sort(rmm_blocks_row_t *rows, uint32_t count)
 {
     if (count > 1) {
         qsort(rows, count, sizeof(rows[0]), by_address);
     }
 }
 
-const char *rmm_block_state_name(uint32_t state)
+const char *rmm__block_state_name(uint32_t state)
 {
     static const char *const names[RMM_BLOCK_STATES] = {
         [RMM_BLOCK_CHUNK] = "chunk", [RMM_BLOCK_USED] = "used",

@@ -28,34 +28,34 @@ typedef struct rmm_blocks_file {
  * one link, or is inconsistent. Returns 0 or a negative errno: -ENOENT if there is
  * none, -EPROTO if it is refused, -EAGAIN if it was never completed.
  */
-int rmm_blocks_open(
+int rmm__block_report_open(
     rmm_blocks_file_t *file, int dirfd, const char *segment, uid_t owner);
 
 /* The same on an open descriptor, which is kept on success (tests, fuzzing: any owner). */
-int rmm_blocks_attach(rmm_blocks_file_t *file, int fd);
+int rmm__block_report_attach(rmm_blocks_file_t *file, int fd);
 
-void rmm_blocks_close(rmm_blocks_file_t *file);
+void rmm__block_report_close(rmm_blocks_file_t *file);
 
 /* A resource of the report by its place; false: there is none. Its rows are in the table. */
-bool rmm_blocks_resource_at(
+bool rmm__block_report_resource_at(
     const rmm_blocks_file_t *file, uint32_t index, rmm_blocks_resource_t *out);
 
 /* The same by its id. */
-bool rmm_blocks_find(
+bool rmm__block_report_find(
     const rmm_blocks_file_t *file, uint32_t resource_id, rmm_blocks_resource_t *out);
 
 /*
  * Its rows, at most row_count of it. Of a row that is shown the state is known, bytes are not
  * 0, and address + bytes does not wrap. Returns how many there are.
  */
-uint32_t rmm_blocks_read(
+uint32_t rmm__block_report_read(
     const rmm_blocks_file_t *file, const rmm_blocks_resource_t *resource,
     rmm_blocks_row_t *rows_out);
 
 /* By address, a chunk before the block at its address. */
-void rmm_blocks_sort(rmm_blocks_row_t *rows, uint32_t count);
+void rmm__block_report_sort(rmm_blocks_row_t *rows, uint32_t count);
 
 /* "used", ...; "-1" for no state. */
-const char *rmm_block_state_name(uint32_t state);
+const char *rmm__block_state_name(uint32_t state);
 
 #endif /* RMM_SEGMENT_BLOCKS_READER_H */

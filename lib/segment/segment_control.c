@@ -32,7 +32,7 @@ static int read_at(int fd, void *to, size_t bytes, uint64_t offset)
 static bool section_fits(
     const struct stat *status, uint32_t offset, uint32_t stride, uint32_t count)
 {
-    return offset >= RMM_CONTROL_HEAD_BYTES && offset % 8 == 0 &&
+    return offset >= offsetof(rmm_control_page_t, locations) && offset % 8 == 0 &&
            stride >= sizeof(rmm_control_location_t) && stride % 8 == 0 &&
            stride <= RMM_SEGMENT_RECORD_BYTES &&
            offset + (uint64_t)stride * count <= (uint64_t)status->st_size;
@@ -52,28 +52,23 @@ static int check_file(int fd, uid_t owner, struct stat *status)
 
 static int read_sections(rmm_control_t *control, const struct stat *status)
 {
-    union {
-        rmm_control_page_t page;
-        unsigned char bytes[RMM_CONTROL_HEAD_BYTES];
-    } head;
-    int error = read_at(control->fd, head.bytes, sizeof(head.bytes), 0);
+    rmm_control_page_t head;
+    int error = read_at(control->fd, &head, offsetof(rmm_control_page_t, locations), 0);
 
     if (error != 0) {
         return error;
     }
-    if (head.page.magic != RMM_CONTROL_MAGIC ||
-        head.page.version_major != RMM_SEGMENT_MAJOR) {
+    if (head.magic != RMM_CONTROL_MAGIC || head.version_major != RMM_SEGMENT_MAJOR) {
         return -EPROTO;
     }
-    control->version_minor = head.page.version_minor;
     control->is_trimming = false;
     control->is_reporting = false;
-    control->locations_offset = head.page.locations_offset;
-    control->locations_stride = head.page.locations_stride;
-    control->locations_count = head.page.locations_count;
-    control->slots_offset = head.page.slots_offset;
-    control->slots_stride = head.page.slots_stride;
-    control->slots_count = head.page.slots_count;
+    control->locations_offset = head.locations_offset;
+    control->locations_stride = head.locations_stride;
+    control->locations_count = head.locations_count;
+    control->slots_offset = head.slots_offset;
+    control->slots_stride = head.slots_stride;
+    control->slots_count = head.slots_count;
     if (!section_fits(
             status, control->locations_offset, control->locations_stride,
             control->locations_count) ||
@@ -85,7 +80,7 @@ static int read_sections(rmm_control_t *control, const struct stat *status)
     return 0;
 }
 
-int rmm_control_attach(rmm_control_t *control, int fd, uid_t owner)
+int rmm__control_attach(rmm_control_t *control, int fd, uid_t owner)
 {
     struct stat status;
     int error = check_file(fd, owner, &status);
@@ -100,7 +95,7 @@ int rmm_control_attach(rmm_control_t *control, int fd, uid_t owner)
     return error;
 }
 
-int rmm_control_open(rmm_control_t *control, int dirfd, const rmm_segment_t *segment)
+int rmm__control_open(rmm_control_t *control, int dirfd, const rmm_segment_t *segment)
 {
     char name[RMM_SEGMENT_NAME_BYTES + sizeof(".control")];
     int fd, error;
@@ -111,7 +106,7 @@ int rmm_control_open(rmm_control_t *control, int dirfd, const rmm_segment_t *seg
     if (fd < 0) {
         return -errno;
     }
-    error = rmm_control_attach(control, fd, segment->uid);
+    error = rmm__control_attach(control, fd, segment->uid);
     if (error != 0) {
         close(fd);
         return error;
@@ -120,7 +115,7 @@ int rmm_control_open(rmm_control_t *control, int dirfd, const rmm_segment_t *seg
     return 0;
 }
 
-void rmm_control_close(rmm_control_t *control)
+void rmm__control_close(rmm_control_t *control)
 {
     rmm__file_close(&control->fd);
 }
@@ -163,27 +158,27 @@ static int raise_number(const rmm_control_t *control, int64_t at, size_t field)
     return put == (ssize_t)sizeof(number) ? 0 : -EIO;
 }
 
-int rmm_control_reset_location_peak(rmm_control_t *control, uint32_t location)
+int rmm__control_reset_location_peak(rmm_control_t *control, uint32_t location)
 {
     return raise_number(
         control, location_at(control, location),
         offsetof(rmm_control_location_t, peak_reset));
 }
 
-int rmm_control_reset_node_peak(rmm_control_t *control, uint32_t location)
+int rmm__control_reset_node_peak(rmm_control_t *control, uint32_t location)
 {
     return raise_number(
         control, location_at(control, location),
         offsetof(rmm_control_location_t, node_peak_reset));
 }
 
-int rmm_control_reset_slot_peak(rmm_control_t *control, uint32_t slot)
+int rmm__control_reset_slot_peak(rmm_control_t *control, uint32_t slot)
 {
     return raise_number(
         control, slot_at(control, slot), offsetof(rmm_control_slot_t, peak_reset));
 }
 
-int rmm_control_read_location(
+int rmm__control_read_location(
     rmm_control_t *control, uint32_t location, rmm_control_location_t *out)
 {
     int64_t at = location_at(control, location);
@@ -191,7 +186,7 @@ int rmm_control_read_location(
     return at < 0 ? (int)at : read_at(control->fd, out, sizeof(*out), (uint64_t)at);
 }
 
-int rmm_control_read_slot(
+int rmm__control_read_slot(
     rmm_control_t *control, uint32_t slot, rmm_control_slot_t *out)
 {
     int64_t at = slot_at(control, slot);
@@ -199,7 +194,7 @@ int rmm_control_read_slot(
     return at < 0 ? (int)at : read_at(control->fd, out, sizeof(*out), (uint64_t)at);
 }
 
-int rmm_control_read_slots(
+int rmm__control_read_slots(
     rmm_control_t *control, uint32_t first, uint32_t count, rmm_control_slot_t *out)
 {
     unsigned char records[RMM_CONTROL_SLOTS_BYTES];
@@ -229,14 +224,14 @@ static int write_word(rmm_control_t *control, uint32_t value, size_t offset)
     return put == (ssize_t)sizeof(value) ? 0 : -EIO;
 }
 
-int rmm_control_set_log_level(rmm_control_t *control, uint32_t level)
+int rmm__control_set_log_level(rmm_control_t *control, uint32_t level)
 {
     return level <= RMM_CONTROL_LEVEL_MAX
                ? write_word(control, 1 + level, offsetof(rmm_control_page_t, log_level))
                : -EINVAL;
 }
 
-bool rmm_control_log_level(rmm_control_t *control, uint32_t *level_out)
+bool rmm__control_log_level(rmm_control_t *control, uint32_t *level_out)
 {
     uint32_t request;
 
@@ -250,12 +245,12 @@ bool rmm_control_log_level(rmm_control_t *control, uint32_t *level_out)
     return true;
 }
 
-int rmm_control_set_trace(rmm_control_t *control, bool enable)
+int rmm__control_set_trace(rmm_control_t *control, bool enable)
 {
     return write_word(control, enable, offsetof(rmm_control_page_t, trace_enable));
 }
 
-bool rmm_control_trace(rmm_control_t *control)
+bool rmm__control_trace(rmm_control_t *control)
 {
     uint32_t request;
 
@@ -267,8 +262,6 @@ bool rmm_control_trace(rmm_control_t *control)
 
 /* --- limits, trims, reports ------------------------------------------------------------- */
 
-#define LIMITS_MINOR 4
-#define REPORTS_MINOR 5
 #define PIECE_BYTES 8192 /* of a section that is searched */
 
 static int
@@ -286,7 +279,7 @@ static uint64_t limit_at(const rmm_control_t *control, int64_t at, size_t field)
 {
     uint64_t limit;
 
-    if (control->version_minor < LIMITS_MINOR || at < 0 ||
+    if (at < 0 ||
         read_at(control->fd, &limit, sizeof(limit), (uint64_t)at + field) != 0) {
         return RMM_SEGMENT_NO_LIMIT;
     }
@@ -343,13 +336,11 @@ static int write_wanted(rmm_control_t *control)
         offsetof(rmm_control_page_t, wanted));
 }
 
-int rmm_control_limit_location(
+int rmm__control_limit_location(
     rmm_control_t *control, uint32_t location, uint64_t limit_bytes)
 {
     int64_t at = location_at(control, location);
-    int error = control->version_minor < LIMITS_MINOR ? -EOPNOTSUPP
-                : at < 0                              ? (int)at
-                                                      : 0;
+    int error = at < 0 ? (int)at : 0;
 
     if (error == 0) {
         error = write_at(
@@ -359,13 +350,11 @@ int rmm_control_limit_location(
     return error == 0 ? write_wanted(control) : error;
 }
 
-int rmm_control_limit_slot(
+int rmm__control_limit_slot(
     rmm_control_t *control, uint32_t slot, uint32_t instance_id, uint64_t limit_bytes)
 {
     int64_t at = slot_at(control, slot);
-    int error = control->version_minor < LIMITS_MINOR ? -EOPNOTSUPP
-                : at < 0                              ? (int)at
-                                                      : 0;
+    int error = at < 0 ? (int)at : 0;
 
     if (error == 0) {
         error = write_at(
@@ -380,7 +369,7 @@ int rmm_control_limit_slot(
     return error == 0 ? write_wanted(control) : error;
 }
 
-uint64_t rmm_control_location_limit(rmm_control_t *control, uint32_t location)
+uint64_t rmm__control_location_limit(rmm_control_t *control, uint32_t location)
 {
     return limit_at(
         control, location_at(control, location),
@@ -388,11 +377,11 @@ uint64_t rmm_control_location_limit(rmm_control_t *control, uint32_t location)
 }
 
 uint64_t
-rmm_control_slot_limit(rmm_control_t *control, uint32_t slot, uint32_t instance_id)
+rmm__control_slot_limit(rmm_control_t *control, uint32_t slot, uint32_t instance_id)
 {
     rmm_control_slot_t record;
 
-    if (rmm_control_read_slot(control, slot, &record) != 0 ||
+    if (rmm__control_read_slot(control, slot, &record) != 0 ||
         atomic_load_explicit(&record.limit_of, memory_order_relaxed) != instance_id) {
         return RMM_SEGMENT_NO_LIMIT;
     }
@@ -400,14 +389,12 @@ rmm_control_slot_limit(rmm_control_t *control, uint32_t slot, uint32_t instance_
         control, slot_at(control, slot), offsetof(rmm_control_slot_t, limit_bytes));
 }
 
-int rmm_control_begin_trim(
+int rmm__control_begin_trim(
     rmm_control_t *control, uint32_t of, uint64_t keep_bytes, uint32_t *number_out)
 {
     const size_t number_at = offsetof(rmm_control_page_t, trim_number);
     uint32_t number;
-    int error = control->version_minor < LIMITS_MINOR
-                    ? -EOPNOTSUPP
-                    : read_at(control->fd, &number, sizeof(number), number_at);
+    int error = read_at(control->fd, &number, sizeof(number), number_at);
 
     if (error == 0) {
         error = write_at(
@@ -425,7 +412,7 @@ int rmm_control_begin_trim(
     return error == 0 ? write_wanted(control) : error;
 }
 
-int rmm_control_end_trim(rmm_control_t *control, bool is_withdrawn)
+int rmm__control_end_trim(rmm_control_t *control, bool is_withdrawn)
 {
     const uint64_t withdrawn = RMM_TRIM_WITHDRAWN;
     int error = 0;
@@ -439,24 +426,19 @@ int rmm_control_end_trim(rmm_control_t *control, bool is_withdrawn)
     return error == 0 ? write_wanted(control) : error;
 }
 
-bool rmm_segment_trim_seen(const rmm_segment_t *segment, uint32_t *number_out)
+bool rmm__segment_trim_seen(const rmm_segment_t *segment, uint32_t *number_out)
 {
-    return segment->header.version_minor >= LIMITS_MINOR &&
-           read_at(
+    return read_at(
                segment->fd, number_out, sizeof(*number_out),
                offsetof(rmm_segment_header_t, trim_seen)) == 0;
 }
 
-int rmm_control_begin_report(
+int rmm__control_begin_report(
     rmm_control_t *control, uint32_t rows, uint32_t *number_out)
 {
     const size_t number_at = offsetof(rmm_control_page_t, report_number);
     uint32_t number;
-    int error =
-        control->version_minor < REPORTS_MINOR ||
-                control->locations_offset < offsetof(rmm_control_page_t, locations)
-            ? -EOPNOTSUPP
-            : read_at(control->fd, &number, sizeof(number), number_at);
+    int error = read_at(control->fd, &number, sizeof(number), number_at);
 
     if (error == 0) {
         error = write_word(control, rows, offsetof(rmm_control_page_t, report_rows));
@@ -469,7 +451,7 @@ int rmm_control_begin_report(
     return error == 0 ? write_wanted(control) : error;
 }
 
-int rmm_control_end_report(rmm_control_t *control, bool is_withdrawn)
+int rmm__control_end_report(rmm_control_t *control, bool is_withdrawn)
 {
     int error = 0;
 
@@ -480,20 +462,18 @@ int rmm_control_end_report(rmm_control_t *control, bool is_withdrawn)
     return error == 0 ? write_wanted(control) : error;
 }
 
-bool rmm_segment_report_seen(const rmm_segment_t *segment, uint32_t *number_out)
+bool rmm__segment_report_seen(const rmm_segment_t *segment, uint32_t *number_out)
 {
-    return segment->header.version_minor >= REPORTS_MINOR &&
-           read_at(
+    return read_at(
                segment->fd, number_out, sizeof(*number_out),
                offsetof(rmm_segment_header_t, report_seen)) == 0;
 }
 
-void rmm_control_forget(rmm_control_t *control)
+void rmm__control_forget(rmm_control_t *control)
 {
     uint32_t wanted;
 
-    if (control->version_minor >= LIMITS_MINOR &&
-        read_at(
+    if (read_at(
             control->fd, &wanted, sizeof(wanted),
             offsetof(rmm_control_page_t, wanted)) == 0 &&
         wanted != 0) {

@@ -52,7 +52,7 @@ static bool header_is_good(const rmm_events_header_t *header, uint64_t file_byte
                file_bytes;
 }
 
-int rmm_events_attach(rmm_events_t *events, int fd, uid_t owner)
+int rmm__events_attach(rmm_events_t *events, int fd, uid_t owner)
 {
     rmm_events_header_t header;
     uint64_t bytes = 0;
@@ -76,7 +76,7 @@ int rmm_events_attach(rmm_events_t *events, int fd, uid_t owner)
     return 0;
 }
 
-int rmm_events_open(rmm_events_t *events, int dirfd, const rmm_segment_t *segment)
+int rmm__events_open(rmm_events_t *events, int dirfd, const rmm_segment_t *segment)
 {
     char name[RMM_SEGMENT_NAME_BYTES + sizeof("." RMM_EVENTS_SUFFIX)];
     int fd, error;
@@ -87,14 +87,14 @@ int rmm_events_open(rmm_events_t *events, int dirfd, const rmm_segment_t *segmen
     if (fd < 0) {
         return -errno;
     }
-    error = rmm_events_attach(events, fd, segment->uid);
+    error = rmm__events_attach(events, fd, segment->uid);
     if (error != 0) {
         close(fd);
     }
     return error;
 }
 
-void rmm_events_close(rmm_events_t *events)
+void rmm__events_close(rmm_events_t *events)
 {
     rmm__file_close(&events->fd);
 }
@@ -117,7 +117,7 @@ static void take_event(uint64_t number, const unsigned char *bytes, void *arg)
     listener->fn(&event, listener->arg);
 }
 
-int rmm_events_read(
+int rmm__events_read(
     const rmm_events_t *events, rmm_ring_cursor_t *cursor, bool ended, rmm_event_fn fn,
     void *arg)
 {

@@ -63,13 +63,13 @@ typedef void (*rmm_event_fn)(const rmm_event_t *event, void *arg);
 
 /* 0, or a negative errno: -ENOENT tracing was never on, -EPROTO the file does not hold
  * together, -EPERM it is another user's. */
-int rmm_events_open(rmm_events_t *events, int dirfd, const rmm_segment_t *segment);
+int rmm__events_open(rmm_events_t *events, int dirfd, const rmm_segment_t *segment);
 /* The same on an open descriptor, which the events own if the answer is 0. */
-int rmm_events_attach(rmm_events_t *events, int fd, uid_t owner);
-void rmm_events_close(rmm_events_t *events);
+int rmm__events_attach(rmm_events_t *events, int fd, uid_t owner);
+void rmm__events_close(rmm_events_t *events);
 
 /* As rmm__ring_read(). */
-int rmm_events_read(
+int rmm__events_read(
     const rmm_events_t *events, rmm_ring_cursor_t *cursor, bool ended, rmm_event_fn fn,
     void *arg);
 

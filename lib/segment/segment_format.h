@@ -9,11 +9,10 @@
  * and accepts any minor: it finds records by offset and stride, and statistics by their
  * name in the schema, never by these structs' layout.
  *
- * Stripes: a figure that is a plain sum (total_bytes, but not current_bytes, which has a peak)
- * can be counted by many threads at once, each on a cache line of its own. The
- * figure is the record's word plus that word of all stripes. A figure that can fall is the
- * difference of two words that only rise: a reader that reads the subtracted word last never
- * returns too much.
+ * Stripes: a figure that is a plain sum can be counted by many writers at once, each on a cache
+ * line of its own. The figure is the record's word plus that word of all stripes. A figure that
+ * can fall is the difference of two words that only rise: a reader that reads the subtracted word
+ * last never returns too much. current_bytes is the exception: a word of each cell.
  *
  * Files of one process, in the runtime directory:
  *   <uid>.<16 hex digits>           the segment: the process writes, others read
@@ -33,13 +32,15 @@
 #define RMM_SEGMENT_MAGIC 0x31474553434d4d52ull /* "RMMCSEG1" */
 #define RMM_CONTROL_MAGIC 0x314c5443434d4d52ull /* "RMMCCTL1" */
 #define RMM_SEGMENT_MAJOR 1u
-#define RMM_SEGMENT_MINOR 5u
+#define RMM_SEGMENT_MINOR 0u
 
 #define RMM_SEGMENT_DEVICES 32u   /* locations 0..31: CUDA ordinals */
 #define RMM_SEGMENT_LOCATIONS 33u /* location 32: host memory */
 #define RMM_SEGMENT_HOST_LOCATION 32u
 #define RMM_SEGMENT_SLOTS 256u
 #define RMM_SEGMENT_STRIPES 16u /* of each location and slot; a power of two */
+#define RMM_SEGMENT_CELLS                                                              \
+    4u /* of a location: its first stripes, each with one writer */
 #define RMM_SEGMENT_MAX_BYTES (512u * 1024u)
 #define RMM_SEGMENT_NO_LIMIT UINT64_MAX
 #define RMM_CONTROL_LEVEL_MAX 6u /* off */
@@ -65,25 +66,22 @@ typedef struct rmm_segment_header {
     char driver[16];   /* "cuda", "hip", "sim" or "none" (host memory only so far) */
     char comm[32];     /* program name; NUL-terminated, like every string here */
     char cmdline[304]; /* arguments separated by spaces, cut */
-    /* minor 1: the debug log's ring */
+    /* the debug log's ring */
     uint32_t log_offset, log_stride,
         log_count; /* records; rmm_segment_log_t before them */
-    /* minor 2: for each location, and each slot, stripes_count stripes in a row */
+    /* for each location, and each slot, stripes_count stripes in a row */
     uint32_t stripes_stride, stripes_count;
     uint32_t location_stripes_offset, slot_stripes_offset;
-    /* minor 3 */
     _Atomic(uint32_t) locations_opened; /* rises after a location's `used` was set */
-    _Atomic(uint32_t) trim_seen;   /* minor 4: control's trim_number that was obeyed */
-    _Atomic(uint32_t) report_seen; /* minor 5: likewise, its report_number */
+    _Atomic(uint32_t) trim_seen;        /* control's trim_number that was obeyed */
+    _Atomic(uint32_t) report_seen;      /* likewise, its report_number */
     uint64_t reserved1[3];
 } rmm_segment_header_t;
 
-/* One statistic: where its uint64_t is in a record of `scope`. Of the last two scopes the
- * word is only a part, so that a reader that knows no stripes does not know the figure. */
+/* One statistic: where its uint64_t is in a record of `scope`, to which the words of
+ * its stripes belong, if it names any. */
 #define RMM_SCHEMA_LOCATION 1u
 #define RMM_SCHEMA_SLOT 2u
-#define RMM_SCHEMA_LOCATION_STRIPED 3u
-#define RMM_SCHEMA_SLOT_STRIPED 4u
 #define RMM_STRIPE_NONE 0xffffu
 #define RMM_KIND_GAUGE 1u
 #define RMM_KIND_COUNTER 2u
@@ -102,14 +100,16 @@ typedef struct rmm_segment_schema {
     uint16_t stripe_minus; /* likewise, of what is subtracted */
 } rmm_segment_schema_t;
 
-/* What one of many writers adds to a location, or a slot. All only rise. One cache line. */
+/* The share of one of many writers in a location, or a slot. One cache line. All only rise but
+ * current_bytes, which is 0 where the writer counts those in the record. */
 typedef struct rmm_segment_stripe {
     _Atomic(uint64_t) total_bytes;
     _Atomic(uint64_t) total_count;
     _Atomic(uint64_t) freed_count;
     _Atomic(uint64_t) padding_added;
     _Atomic(uint64_t) padding_removed;
-    uint64_t reserved[3];
+    _Atomic(uint64_t) current_bytes;
+    uint64_t reserved[2];
 } rmm_segment_stripe_t;
 
 /* The words of statistics, and others of the writer. Where in a record each is, readers learn
@@ -134,7 +134,7 @@ typedef struct rmm_segment_location {
         struct {
             RMM_COMMON_HOT_STATS(RMM_STAT_WORD)
             _Atomic(uint64_t) live_count; /* as total_count - freed_count, of the
-                                             stripes' part */
+                                             stripes' part; at a location without its cells */
             uint64_t rest_of_line[2];
             RMM_COMMON_MARK_STATS(RMM_STAT_WORD)
             RMM_LOCATION_ONLY_STATS(RMM_STAT_WORD)
@@ -158,7 +158,7 @@ typedef struct rmm_segment_slot {
     uint32_t instance_id;    /* unique in the process, from 1 */
     uint32_t upstream_id;    /* instance_id of the upstream; 0: none */
     uint32_t location;       /* index of its location */
-    _Atomic(uint32_t) flags; /* RMM_SLOT_*; minor 2 */
+    _Atomic(uint32_t) flags; /* RMM_SLOT_* */
     uint64_t created_ns;     /* CLOCK_REALTIME */
     char type[24];
     char name[64];
@@ -199,7 +199,7 @@ typedef struct rmm_segment_log_record {
 } rmm_segment_log_record_t;
 
 /* Requests of the daemon for one location, for one slot. Each field is written whole. Limits
- * are of minor 4, and are looked at only while `wanted` of the page says so. */
+ * are looked at only while `wanted` of the page says so. */
 typedef struct rmm_control_location {
     _Atomic(uint32_t) peak_reset;      /* rises by 1 per request */
     _Atomic(uint32_t) node_peak_reset; /* likewise, for the node's mark */
@@ -213,9 +213,7 @@ typedef struct rmm_control_slot {
     _Atomic(uint64_t) limit_bytes; /* of current_bytes; RMM_SEGMENT_NO_LIMIT: none */
 } rmm_control_slot_t;
 
-#define RMM_CONTROL_HEAD_BYTES 64u /* at least; of every minor version */
-
-/* What a trim is of: a resource's instance_id, or a location's index with this bit. */
+/* The subject of a trim: a resource's instance_id, or a location's index with this bit. */
 #define RMM_TRIM_LOCATION 0x80000000u
 /* In place of bytes: the daemon waits no longer, nothing is to be done. */
 #define RMM_TRIM_WITHDRAWN UINT64_MAX
@@ -230,15 +228,13 @@ typedef struct rmm_control_page {
     union {
         struct {
             _Atomic(uint32_t) trace_enable; /* not 0: allocation events are wanted */
-            _Atomic(uint32_t)
-                wanted; /* minor 4: not 0: there is a limit, a trim, or a report */
+            _Atomic(uint32_t) wanted; /* not 0: there is a limit, a trim, or a report */
         };
         _Atomic(uint64_t) attention; /* not 0: one of the two, for allocations to see */
     };
-    _Atomic(uint32_t) trim_number; /* minor 4: rises by 1; written after the next two */
+    _Atomic(uint32_t) trim_number; /* rises by 1; written after the next two */
     _Atomic(uint32_t) trim_of; /* an instance_id, or a location: RMM_TRIM_LOCATION */
     _Atomic(uint64_t) trim_keep_bytes;
-    /* minor 5: before it, locations began here */
     _Atomic(uint32_t) report_number; /* rises by 1; written after the next one */
     _Atomic(uint32_t) report_rows;   /* at most; 0: no caller waits for it any longer */
     uint64_t reserved0[7];
@@ -313,7 +309,7 @@ static_assert(
     offsetof(rmm_segment_layout_t, slots) % 64 == 0 &&
         offsetof(rmm_segment_location_t, peak_bytes) % 64 == 0 &&
         offsetof(rmm_segment_slot_t, peak_bytes) % 64 == 0,
-    "what is written is on other lines than what is looked at");
+    "fields written often share no cache line with fields read often");
 static_assert(
     offsetof(rmm_segment_slot_t, cross_stream_count) >=
         offsetof(rmm_segment_slot_t, peak_bytes) + 64,

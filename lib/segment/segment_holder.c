@@ -29,7 +29,7 @@ bool rmm__file_is_held(int fd)
     return false;
 }
 
-bool rmm_segment_is_live(const rmm_segment_t *segment)
+bool rmm__segment_is_live(const rmm_segment_t *segment)
 {
     return rmm__file_is_held(segment->fd);
 }
@@ -50,7 +50,7 @@ bool rmm__lock_line_parse(const char *line, rmm_lock_line_t *lock_out)
     return pid > 0;
 }
 
-pid_t rmm_segment_pid(const rmm_segment_t *segment)
+pid_t rmm__segment_pid(const rmm_segment_t *segment)
 {
     FILE *locks = fopen("/proc/locks", "re");
     char *line = NULL;

@@ -4,8 +4,8 @@
 
 #include <errno.h>
 
+#include "segment/clean_text.h"
 #include "segment/segment_side.h"
-#include "segment/text.h"
 
 #define GET(field) atomic_load_explicit(&(field), memory_order_relaxed)
 
@@ -36,14 +36,14 @@ static bool header_holds(const rmm_leaks_header_t *header, uint64_t file_bytes)
            header->version_major == RMM_LEAKS_MAJOR &&
            header->header_bytes >= sizeof(*header) &&
            header->file_bytes <= file_bytes && file_bytes <= RMM_LEAKS_FILE_BYTES_MAX &&
-           rmm_side_table_fits(&rows, header->header_bytes, header->file_bytes) &&
-           rmm_side_table_fits(&modules, header->header_bytes, header->file_bytes);
+           rmm__side_table_fits(&rows, header->header_bytes, header->file_bytes) &&
+           rmm__side_table_fits(&modules, header->header_bytes, header->file_bytes);
 }
 
-int rmm_leaks_attach(rmm_leaks_file_t *file, int fd)
+int rmm__leaks_attach(rmm_leaks_file_t *file, int fd)
 {
     uint64_t file_bytes;
-    int error = rmm_side_file_header(
+    int error = rmm__side_file_header(
         fd, &file->header, sizeof(file->header), offsetof(rmm_leaks_header_t, ready),
         &file_bytes);
 
@@ -54,15 +54,15 @@ int rmm_leaks_attach(rmm_leaks_file_t *file, int fd)
     return error;
 }
 
-int rmm_leaks_open(rmm_leaks_file_t *file, int dirfd, const char *segment, uid_t owner)
+int rmm__leaks_open(rmm_leaks_file_t *file, int dirfd, const char *segment, uid_t owner)
 {
-    int fd = rmm_side_file_open(dirfd, segment, RMM_LEAKS_SUFFIX, owner);
-    int error = fd < 0 ? fd : rmm_leaks_attach(file, fd);
+    int fd = rmm__side_file_open(dirfd, segment, RMM_LEAKS_SUFFIX, owner);
+    int error = fd < 0 ? fd : rmm__leaks_attach(file, fd);
 
-    return rmm_side_file_keep(&file->fd, fd, error);
+    return rmm__side_file_keep(&file->fd, fd, error);
 }
 
-void rmm_leaks_close(rmm_leaks_file_t *file)
+void rmm__leaks_close(rmm_leaks_file_t *file)
 {
     rmm__file_close(&file->fd);
 }
@@ -76,7 +76,6 @@ typedef struct leak_visitor {
 
 static bool visit_leak(const void *bytes, uint32_t index, void *arg)
 {
-    (void)index;
     const leak_visitor_t *visitor = arg;
     const rmm_leaks_row_t *row = bytes;
     rmm_leak_info_t leak = {
@@ -89,6 +88,7 @@ static bool visit_leak(const void *bytes, uint32_t index, void *arg)
         .device = GET(row->device),
         .frame_count = least(GET(row->frame_count), RMM_LEAKS_FRAMES),
     };
+    (void)index;
 
     for (uint32_t i = 0; i < leak.frame_count; i++) {
         leak.frames[i] = GET(row->frames[i]);
@@ -101,23 +101,23 @@ static uint32_t rows_used(const rmm_leaks_file_t *file)
     return least(file->header.rows_count, GET(file->header.rows_used));
 }
 
-uint32_t rmm_leaks_row_count(const rmm_leaks_file_t *file)
+uint32_t rmm__leaks_row_count(const rmm_leaks_file_t *file)
 {
     return least(rows_used(file), RMM_LEAKS_ROWS_MAX);
 }
 
-uint32_t rmm_leaks_rows_unread(const rmm_leaks_file_t *file)
+uint32_t rmm__leaks_rows_unread(const rmm_leaks_file_t *file)
 {
-    return rows_used(file) - rmm_leaks_row_count(file);
+    return rows_used(file) - rmm__leaks_row_count(file);
 }
 
-uint32_t rmm_leaks_each(const rmm_leaks_file_t *file, rmm_leak_fn visit, void *arg)
+uint32_t rmm__leaks_each(const rmm_leaks_file_t *file, rmm_leak_fn visit, void *arg)
 {
     leak_visitor_t visitor = {visit, arg};
     rmm_side_table_t rows = rows_of(&file->header);
 
-    rows.count = rmm_leaks_row_count(file);
-    return rmm_side_rows_each(file->fd, &rows, visit_leak, &visitor);
+    rows.count = rmm__leaks_row_count(file);
+    return rmm__side_rows_each(file->fd, &rows, visit_leak, &visitor);
 }
 
 /* --- modules ------------------------------------------------------------------------ */
@@ -135,7 +135,7 @@ static uint32_t count_modules(const rmm_leaks_file_t *file)
     return least(least(used, file->header.modules_count), RMM_LEAKS_MODULES_MAX);
 }
 
-void rmm_leaks_each_module(
+void rmm__leaks_each_module(
     const rmm_leaks_file_t *file, rmm_leaks_module_fn visit, void *arg)
 {
     const rmm_leaks_header_t *header = &file->header;

@@ -29,12 +29,13 @@ typedef struct rmm_leaks_file {
  * `owner` with one link, or is inconsistent. Returns 0 or a negative errno:
  * -ENOENT if there is none, -EAGAIN while it is being made, -EPROTO if it is refused.
  */
-int rmm_leaks_open(rmm_leaks_file_t *file, int dirfd, const char *segment, uid_t owner);
+int rmm__leaks_open(
+    rmm_leaks_file_t *file, int dirfd, const char *segment, uid_t owner);
 
 /* The same on an open descriptor, which is kept on success (tests, fuzzing: any owner). */
-int rmm_leaks_attach(rmm_leaks_file_t *file, int fd);
+int rmm__leaks_attach(rmm_leaks_file_t *file, int fd);
 
-void rmm_leaks_close(rmm_leaks_file_t *file);
+void rmm__leaks_close(rmm_leaks_file_t *file);
 
 /* A live block, as it was at one moment. */
 typedef struct rmm_leak_info {
@@ -52,11 +53,11 @@ typedef bool (*rmm_leak_fn)(const rmm_leak_info_t *leak, void *arg);
  * Calls the function for every block of the list. A row that its writer changes during every
  * attempt to read it is left out. Returns the number of those.
  */
-uint32_t rmm_leaks_each(const rmm_leaks_file_t *file, rmm_leak_fn visit, void *arg);
+uint32_t rmm__leaks_each(const rmm_leaks_file_t *file, rmm_leak_fn visit, void *arg);
 
-/* Rows in use that rmm_leaks_each() reads (at most RMM_LEAKS_ROWS_MAX), and those it does not. */
-uint32_t rmm_leaks_row_count(const rmm_leaks_file_t *file);
-uint32_t rmm_leaks_rows_unread(const rmm_leaks_file_t *file);
+/* Rows in use that rmm__leaks_each() reads (at most RMM_LEAKS_ROWS_MAX), and those it does not. */
+uint32_t rmm__leaks_row_count(const rmm_leaks_file_t *file);
+uint32_t rmm__leaks_rows_unread(const rmm_leaks_file_t *file);
 
 /* False ends the walk. */
 typedef bool (*rmm_leaks_module_fn)(const rmm_leaks_module_t *module, void *arg);
@@ -64,9 +65,9 @@ typedef bool (*rmm_leaks_module_fn)(const rmm_leaks_module_t *module, void *arg)
 /*
  * Calls the function for every module that the file lists, in the order in which they were loaded:
  * the last module that contains an address is the right one. begin < end, and the path is clean
- * text. To be called after rmm_leaks_each(): then the modules of all those blocks are listed.
+ * text. To be called after rmm__leaks_each(): then the modules of all those blocks are listed.
  */
-void rmm_leaks_each_module(
+void rmm__leaks_each_module(
     const rmm_leaks_file_t *file, rmm_leaks_module_fn visit, void *arg);
 
 #endif /* RMM_SEGMENT_LEAKS_READER_H */

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "segment/text.h"
+#include "segment/clean_text.h"
 
 #define TEXT_AT offsetof(rmm_segment_log_record_t, text)
 
@@ -18,7 +18,7 @@ typedef struct listener {
     void *arg;
 } listener_t;
 
-bool rmm_segment_has_log(const rmm_segment_t *segment)
+bool rmm__segment_has_log(const rmm_segment_t *segment)
 {
     return segment->header.log_count != 0;
 }
@@ -44,7 +44,7 @@ static void take_message(uint64_t number, const unsigned char *record, void *arg
     listener->fn(&message, listener->arg);
 }
 
-int rmm_segment_read_log(
+int rmm__segment_read_log(
     const rmm_segment_t *segment, rmm_ring_cursor_t *cursor, bool ended,
     rmm_log_message_fn fn, void *arg)
 {
@@ -56,18 +56,18 @@ int rmm_segment_read_log(
         .next_at = head_at(segment) + offsetof(rmm_segment_log_t, next)};
     listener_t listener = {ring.stride, fn, arg};
 
-    return rmm_segment_has_log(segment)
+    return rmm__segment_has_log(segment)
                ? rmm__ring_read(&ring, cursor, ended, take_message, &listener)
                : -EPROTO;
 }
 
-bool rmm_segment_log_level(
+bool rmm__segment_log_level(
     const rmm_segment_t *segment, uint32_t *level_out, uint32_t *floor_out)
 {
     rmm_segment_log_t log;
     uint32_t level;
 
-    if (!rmm_segment_has_log(segment) ||
+    if (!rmm__segment_has_log(segment) ||
         pread(segment->fd, &log, sizeof(log), (off_t)head_at(segment)) != sizeof(log)) {
         return false;
     }
@@ -80,7 +80,7 @@ bool rmm_segment_log_level(
     return true;
 }
 
-const char *rmm_segment_log_level_name(uint32_t level)
+const char *rmm__segment_log_level_name(uint32_t level)
 {
     static const char *const names[] = {
         "trace", "debug", "info", "warn", "error", "critical", "off",

@@ -19,24 +19,24 @@ typedef struct rmm_log_message {
 
 typedef void (*rmm_log_message_fn)(const rmm_log_message_t *message, void *arg);
 
-/* Of a segment that has a log (minor 1). */
-bool rmm_segment_has_log(const rmm_segment_t *segment);
+/* Whether the segment has a log: that of an ended program may have had no line. */
+bool rmm__segment_has_log(const rmm_segment_t *segment);
 
 /*
  * Every message from the cursor on, in order. One that is still being written ends the
  * walk, to be had next time, unless `ended` says that its writer is gone.
  * Returns 0, -EPROTO (no log, or it was cut), -ENOMEM.
  */
-int rmm_segment_read_log(
+int rmm__segment_read_log(
     const rmm_segment_t *segment, rmm_ring_cursor_t *cursor, bool ended,
     rmm_log_message_fn fn, void *arg);
 
 /* The program's level and the least that it has compiled in, RMM's numbers 0 to 6; false:
  * unknown (yet). */
-bool rmm_segment_log_level(
+bool rmm__segment_log_level(
     const rmm_segment_t *segment, uint32_t *level_out, uint32_t *floor_out);
 
 /* "trace" to "critical", "off"; a number that is no level: "unknown". */
-const char *rmm_segment_log_level_name(uint32_t level);
+const char *rmm__segment_log_level_name(uint32_t level);
 
 #endif /* RMM_SEGMENT_LOG_H */

@@ -16,15 +16,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "segment/clean_text.h"
 #include "segment/open_in.h"
 #include "segment/segment_name.h"
 #include "segment/segment_side.h"
 #include "segment/segment_stripes.h"
-#include "segment/text.h"
 
 #define LOCATION_LEAST_STRIDE offsetof(rmm_segment_location_t, current_bytes)
 #define SLOT_LEAST_STRIDE offsetof(rmm_segment_slot_t, current_bytes)
-#define HEADER_LEAST_BYTES offsetof(rmm_segment_header_t, log_offset) /* minor 0 */
 #define LOG_LEAST_STRIDE (offsetof(rmm_segment_log_record_t, text) + 8)
 #define ABSENT UINT32_MAX
 
@@ -39,7 +38,7 @@ refuse(char reason[RMM_SEGMENT_REASON_BYTES], const char *format, ...)
     return RMM_SEGMENT_REFUSED;
 }
 
-bool rmm_segment_name_parse(const char *name, uid_t *uid_out)
+bool rmm__segment_name_parse(const char *name, uid_t *uid_out)
 {
     rmm_file_name_t parsed = rmm__file_name_parse(name);
 
@@ -124,7 +123,7 @@ static rmm_segment_verdict_t check_log(const rmm_segment_header_t *header, char 
     return check_section(header, &section, reason);
 }
 
-/* Of each record a row of them, which is read whole. */
+/* Each record has a row of stripes, which is read whole. */
 static rmm_segment_verdict_t
 check_stripes(const rmm_segment_header_t *header, char *reason)
 {
@@ -170,16 +169,6 @@ check_sections(const rmm_segment_header_t *header, char *reason)
                                       : check_stripes(header, reason);
 }
 
-/* What a shorter, older version's header lacks reads as zeros. */
-static void forget_beyond(rmm_segment_header_t *header)
-{
-    if (header->header_bytes < sizeof(*header)) {
-        memset(
-            (char *)header + header->header_bytes, 0,
-            sizeof(*header) - header->header_bytes);
-    }
-}
-
 static rmm_segment_verdict_t read_header(rmm_segment_t *segment, char *reason)
 {
     rmm_segment_header_t *header = &segment->header;
@@ -197,7 +186,7 @@ static rmm_segment_verdict_t read_header(rmm_segment_t *segment, char *reason)
             return verdict;
         }
     }
-    if (header->header_bytes < HEADER_LEAST_BYTES ||
+    if (header->header_bytes < sizeof(*header) ||
         header->segment_bytes > segment->bytes ||
         header->header_bytes > header->segment_bytes) {
         return refuse(
@@ -205,7 +194,6 @@ static rmm_segment_verdict_t read_header(rmm_segment_t *segment, char *reason)
             header->header_bytes, (unsigned long long)header->segment_bytes,
             (unsigned long long)segment->bytes);
     }
-    forget_beyond(header);
     rmm__text_clean(header->driver, sizeof(header->driver));
     rmm__text_clean(header->comm, sizeof(header->comm));
     rmm__text_clean(header->cmdline, sizeof(header->cmdline));
@@ -237,29 +225,8 @@ entry_is_new(const rmm_segment_t *segment, const rmm_segment_schema_t *entry)
 
 static bool stripe_word_is_good(const rmm_segment_header_t *header, uint16_t word)
 {
-    return word == RMM_STRIPE_NONE ||
-           (word % 8 == 0 && word + 8u <= header->stripes_stride);
-}
-
-/* Afterwards the scope says which record, and the words whether stripes belong to it. */
-static rmm_segment_verdict_t take_stripe_words(
-    const rmm_segment_header_t *header, rmm_segment_schema_t *entry, char *reason)
-{
-    if (entry->scope < RMM_SCHEMA_LOCATION_STRIPED) {
-        entry->stripe_plus = entry->stripe_minus = RMM_STRIPE_NONE;
-        return RMM_SEGMENT_GOOD;
-    }
-    if (header->stripes_count == 0 ||
-        !stripe_word_is_good(header, entry->stripe_plus) ||
-        !stripe_word_is_good(header, entry->stripe_minus)) {
-        return refuse(
-            reason, "schema: %s at offsets %u and %u is not in a stripe of %u bytes",
-            entry->name, entry->stripe_plus, entry->stripe_minus,
-            header->stripes_stride);
-    }
-    entry->scope = entry->scope == RMM_SCHEMA_LOCATION_STRIPED ? RMM_SCHEMA_LOCATION
-                                                               : RMM_SCHEMA_SLOT;
-    return RMM_SEGMENT_GOOD;
+    return word == RMM_STRIPE_NONE || (header->stripes_count != 0 && word % 8 == 0 &&
+                                       word + 8u <= header->stripes_stride);
 }
 
 static rmm_segment_verdict_t
@@ -271,8 +238,12 @@ add_entry(rmm_segment_t *segment, rmm_segment_schema_t *entry, char *reason)
     if (!stat_name_is_good(entry->name, sizeof(entry->name))) {
         return refuse(reason, "schema: a name is not valid");
     }
-    if (take_stripe_words(header, entry, reason) != RMM_SEGMENT_GOOD) {
-        return RMM_SEGMENT_REFUSED;
+    if (!stripe_word_is_good(header, entry->stripe_plus) ||
+        !stripe_word_is_good(header, entry->stripe_minus)) {
+        return refuse(
+            reason, "schema: %s at offsets %u and %u is not in a stripe of %u bytes",
+            entry->name, entry->stripe_plus, entry->stripe_minus,
+            header->stripes_stride);
     }
     stride = entry->scope == RMM_SCHEMA_LOCATION ? header->locations_stride
                                                  : header->slots_stride;
@@ -305,8 +276,7 @@ take_entries(rmm_segment_t *segment, const char *bytes, uint32_t count, char *re
         rmm_segment_schema_t entry;
 
         memcpy(&entry, bytes + (size_t)header->schema_stride * i, sizeof(entry));
-        if (entry.scope < RMM_SCHEMA_LOCATION ||
-            entry.scope > RMM_SCHEMA_SLOT_STRIPED) {
+        if (entry.scope != RMM_SCHEMA_LOCATION && entry.scope != RMM_SCHEMA_SLOT) {
             continue; /* a newer writer's: records that this reader does not read */
         }
         if (add_entry(segment, &entry, reason) != RMM_SEGMENT_GOOD) {
@@ -377,7 +347,7 @@ static void find_known_stats(rmm_segment_t *segment)
 
 /* --- open and close ---------------------------------------------------------------- */
 
-rmm_segment_verdict_t rmm_segment_attach(
+rmm_segment_verdict_t rmm__segment_attach(
     rmm_segment_t *segment, int fd, char reason[RMM_SEGMENT_REASON_BYTES])
 {
     struct stat status;
@@ -437,7 +407,7 @@ static rmm_segment_verdict_t refuse_unopened(int error, char *reason)
     return error == ENOENT ? RMM_SEGMENT_GONE : RMM_SEGMENT_REFUSED;
 }
 
-rmm_segment_verdict_t rmm_segment_open(
+rmm_segment_verdict_t rmm__segment_open(
     rmm_segment_t *segment, int dirfd, const char *name,
     char reason[RMM_SEGMENT_REASON_BYTES])
 {
@@ -447,7 +417,7 @@ rmm_segment_verdict_t rmm_segment_open(
     memset(segment, 0, sizeof(*segment));
     segment->fd = -1;
     reason[0] = '\0';
-    if (!rmm_segment_name_parse(name, NULL)) {
+    if (!rmm__segment_name_parse(name, NULL)) {
         return refuse(reason, "not the name of a segment");
     }
     fd = rmm__open_in(dirfd, name, O_RDONLY | O_NONBLOCK);
@@ -456,7 +426,7 @@ rmm_segment_verdict_t rmm_segment_open(
     }
     verdict = check_links(fd, reason);
     if (verdict == RMM_SEGMENT_GOOD) {
-        verdict = rmm_segment_attach(segment, fd, reason);
+        verdict = rmm__segment_attach(segment, fd, reason);
     }
     if (verdict != RMM_SEGMENT_GOOD) {
         close(fd);
@@ -468,7 +438,7 @@ rmm_segment_verdict_t rmm_segment_open(
     return RMM_SEGMENT_GOOD;
 }
 
-void rmm_segment_close(rmm_segment_t *segment)
+void rmm__segment_close(rmm_segment_t *segment)
 {
     rmm__file_close(&segment->fd);
 }

@@ -58,7 +58,7 @@ typedef struct rmm_stat_desc {
     const char *help;
 } rmm_stat_desc_t;
 
-/* Of a striped statistic: its words in a stripe, or RMM_STRIPE_NONE. */
+/* The words of a striped statistic in a stripe, or RMM_STRIPE_NONE. */
 typedef struct rmm_stripe_words {
     uint16_t plus, minus;
 } rmm_stripe_words_t;
@@ -77,8 +77,7 @@ typedef struct rmm_segment {
     uint64_t bytes;
     rmm_segment_header_t header; /* checked copy; strings are NUL-terminated */
     /* Checked copy; header.schema_count of them. Kinds and units that this version does
-     * not know read as GAUGE and COUNT; the scope is LOCATION or SLOT, also of what is striped:
-     * that has words of a stripe. */
+     * not know read as GAUGE and COUNT. */
     rmm_segment_schema_t schema[RMM_SCHEMA_MAX];
     uint32_t location_offset
         [RMM_LOCATION_STAT_COUNT]; /* in a location record; UINT32_MAX: absent */
@@ -98,14 +97,14 @@ typedef union rmm_record {
 /* True if `name` is that of a segment; uid_out may be NULL. Temporary names, side files
  * and anything else are not. The uid is that which the process saw: in a user namespace it
  * is not the file's owner. So it is a hint at most, never a proof. */
-bool rmm_segment_name_parse(const char *name, uid_t *uid_out);
+bool rmm__segment_name_parse(const char *name, uid_t *uid_out);
 
 /*
  * Open the segment `name` in directory `dirfd`. Refuses what is not a regular file with one
  * link, has something mounted over it, is larger than RMM_SEGMENT_MAX_BYTES, or does not hold
  * together. reason receives one line. Whose it is segment->uid says.
  */
-rmm_segment_verdict_t rmm_segment_open(
+rmm_segment_verdict_t rmm__segment_open(
     rmm_segment_t *segment, int dirfd, const char *name,
     char reason[RMM_SEGMENT_REASON_BYTES]);
 
@@ -113,48 +112,48 @@ rmm_segment_verdict_t rmm_segment_open(
  * The same on an open descriptor (for tests and fuzzing: no name, no owner check). If
  * GOOD, the segment owns it; else it stays the caller's.
  */
-rmm_segment_verdict_t rmm_segment_attach(
+rmm_segment_verdict_t rmm__segment_attach(
     rmm_segment_t *segment, int fd, char reason[RMM_SEGMENT_REASON_BYTES]);
 
-void rmm_segment_close(rmm_segment_t *segment);
+void rmm__segment_close(rmm_segment_t *segment);
 
 /* True while the process that made it lives: somebody holds the exclusive lock. */
-bool rmm_segment_is_live(const rmm_segment_t *segment);
+bool rmm__segment_is_live(const rmm_segment_t *segment);
 
 /*
  * The pid of the holder as this process sees it, from /proc/locks by device and inode;
  * 0 if it is unknown (another pid namespace) or no process holds it.
  */
-pid_t rmm_segment_pid(const rmm_segment_t *segment);
+pid_t rmm__segment_pid(const rmm_segment_t *segment);
 
-uint32_t rmm_segment_location_count(const rmm_segment_t *segment);
+uint32_t rmm__segment_location_count(const rmm_segment_t *segment);
 /* A number that changes when a location is opened; false: this segment has none, or the
  * file was cut. */
-bool rmm_segment_locations_opened(const rmm_segment_t *segment, uint32_t *number_out);
+bool rmm__segment_locations_opened(const rmm_segment_t *segment, uint32_t *number_out);
 /* False: the file is shorter than when it was opened. */
-bool rmm_segment_is_whole(const rmm_segment_t *segment);
+bool rmm__segment_is_whole(const rmm_segment_t *segment);
 /* Slots from this index on were never used. One pread: ask once per walk. */
-uint32_t rmm_segment_slot_count(const rmm_segment_t *segment);
+uint32_t rmm__segment_slot_count(const rmm_segment_t *segment);
 
 /* False: unused, or the file no longer has it. Strings in the record are terminated and
  * free of control characters; they may hold '/'. The stripes are added to the figures. */
-bool rmm_segment_read_location(
+bool rmm__segment_read_location(
     const rmm_segment_t *segment, uint32_t index, rmm_record_t *record);
 
 /* False: no resource there. Retries a bounded number of times while the writer is in the
  * middle. *torn_out (may be NULL) says that it stayed so: killed in the middle, or never
  * idle. Each figure is right by itself then, but they may be of different moments. */
-bool rmm_segment_read_slot(
+bool rmm__segment_read_slot(
     const rmm_segment_t *segment, uint32_t index, rmm_record_t *record, bool *torn_out);
 
 /* Which resource is there; its figures are 0. Less than half the cost. False also of one that
  * is being exchanged for another all the time. */
-bool rmm_segment_read_slot_identity(
+bool rmm__segment_read_slot_identity(
     const rmm_segment_t *segment, uint32_t index, rmm_record_t *record);
 
 /* The same for a caller that reads many slots and has a bound for all: *tries_left retries,
  * of which it takes away those that it makes. */
-bool rmm_segment_read_slot_within(
+bool rmm__segment_read_slot_within(
     const rmm_segment_t *segment, uint32_t index, rmm_record_t *record, bool *torn_out,
     uint32_t *tries_left);
 
@@ -174,34 +173,34 @@ typedef struct rmm_slot_batch {
 } rmm_slot_batch_t;
 
 /* How many slots of this segment a batch holds. */
-uint32_t rmm_segment_batch_slots(const rmm_segment_t *segment);
+uint32_t rmm__segment_batch_slots(const rmm_segment_t *segment);
 /* One pread, into `before`: what the caller may look at to find out which slots are worth
  * reading. False: the table has not so many slots, or the file was cut. */
-bool rmm_segment_begin_batch(
+bool rmm__segment_begin_batch(
     const rmm_segment_t *segment, uint32_t first, uint32_t count,
     rmm_slot_batch_t *batch);
 /* The other three. If they fail, each slot is read by itself. */
-void rmm_segment_fill_batch(const rmm_segment_t *segment, rmm_slot_batch_t *batch);
-/* As rmm_segment_read_slot_within(), from a batch; NULL, or not filled: by itself. */
-bool rmm_segment_batch_slot(
+void rmm__segment_fill_batch(const rmm_segment_t *segment, rmm_slot_batch_t *batch);
+/* As rmm__segment_read_slot_within(), from a batch; NULL, or not filled: by itself. */
+bool rmm__segment_batch_slot(
     const rmm_segment_t *segment, const rmm_slot_batch_t *batch, uint32_t index,
     rmm_record_t *record, bool *torn_out, uint32_t *tries_left);
 
 /* The identity parts of a record, not its figures, which the schema describes. */
-const rmm_segment_location_t *rmm_record_location(const rmm_record_t *record);
-const rmm_segment_slot_t *rmm_record_slot(const rmm_record_t *record);
+const rmm_segment_location_t *rmm__record_location(const rmm_record_t *record);
+const rmm_segment_slot_t *rmm__record_slot(const rmm_record_t *record);
 
 /* A figure; false: this segment does not have it. */
-bool rmm_segment_location_stat(
+bool rmm__segment_location_stat(
     const rmm_segment_t *segment, const rmm_record_t *record, rmm_location_stat_t stat,
     uint64_t *value_out);
-bool rmm_segment_slot_stat(
+bool rmm__segment_slot_stat(
     const rmm_segment_t *segment, const rmm_record_t *record, rmm_slot_stat_t stat,
     uint64_t *value_out);
 
 /* A figure by its entry in segment->schema, also one that this version does not know. */
 uint64_t
-rmm_record_schema_value(const rmm_record_t *record, const rmm_segment_schema_t *entry);
+rmm__record_schema_value(const rmm_record_t *record, const rmm_segment_schema_t *entry);
 
 /*
  * Requests. The control page is opened on demand beside the segment, checked like it.
@@ -210,68 +209,66 @@ rmm_record_schema_value(const rmm_record_t *record, const rmm_segment_schema_t *
  */
 typedef struct rmm_control {
     int fd;
-    uint16_t version_minor;
     bool is_trimming;  /* between begin_trim and end_trim */
     bool is_reporting; /* between begin_report and end_report */
     uint32_t locations_offset, locations_stride, locations_count;
     uint32_t slots_offset, slots_stride, slots_count;
 } rmm_control_t;
 
-int rmm_control_open(rmm_control_t *control, int dirfd, const rmm_segment_t *segment);
+int rmm__control_open(rmm_control_t *control, int dirfd, const rmm_segment_t *segment);
 /* The same on an open descriptor, which the control owns if the answer is 0. */
-int rmm_control_attach(rmm_control_t *control, int fd, uid_t owner);
-void rmm_control_close(rmm_control_t *control);
-int rmm_control_reset_location_peak(rmm_control_t *control, uint32_t location);
-int rmm_control_reset_node_peak(rmm_control_t *control, uint32_t location);
-int rmm_control_reset_slot_peak(rmm_control_t *control, uint32_t slot);
+int rmm__control_attach(rmm_control_t *control, int fd, uid_t owner);
+void rmm__control_close(rmm_control_t *control);
+int rmm__control_reset_location_peak(rmm_control_t *control, uint32_t location);
+int rmm__control_reset_node_peak(rmm_control_t *control, uint32_t location);
+int rmm__control_reset_slot_peak(rmm_control_t *control, uint32_t slot);
 /* The level of the program's debug log, 0 trace to 6 off. */
-int rmm_control_set_log_level(rmm_control_t *control, uint32_t level);
+int rmm__control_set_log_level(rmm_control_t *control, uint32_t level);
 /* False: no request. */
-bool rmm_control_log_level(rmm_control_t *control, uint32_t *level_out);
+bool rmm__control_log_level(rmm_control_t *control, uint32_t *level_out);
 /* Allocation events: see segment_events.h. */
-int rmm_control_set_trace(rmm_control_t *control, bool enable);
-bool rmm_control_trace(rmm_control_t *control);
+int rmm__control_set_trace(rmm_control_t *control, bool enable);
+bool rmm__control_trace(rmm_control_t *control);
 /* The request as it stands, to compare with peak_reset_seen of a record. */
-int rmm_control_read_location(
+int rmm__control_read_location(
     rmm_control_t *control, uint32_t location, rmm_control_location_t *out);
-int rmm_control_read_slot(
+int rmm__control_read_slot(
     rmm_control_t *control, uint32_t slot, rmm_control_slot_t *out);
 /* Adjacent ones, with one pread: so many records as have RMM_CONTROL_SLOTS_BYTES. */
 #define RMM_CONTROL_SLOTS_BYTES 1024u
-int rmm_control_read_slots(
+int rmm__control_read_slots(
     rmm_control_t *control, uint32_t first, uint32_t count, rmm_control_slot_t *out);
 
 /*
- * Limits and trims, which a process of minor 4 knows: of an older one -EOPNOTSUPP. A limit is
- * RMM_SEGMENT_NO_LIMIT where there is none, or it cannot be read. The instance_id is that of
- * the resource in the slot: a limit does not pass to the next one there.
+ * Limits and trims. A limit is RMM_SEGMENT_NO_LIMIT where there is none, or it cannot be read.
+ * The instance_id is that of the resource in the slot: a limit does not pass to the next one there.
  */
-int rmm_control_limit_location(
+int rmm__control_limit_location(
     rmm_control_t *control, uint32_t location, uint64_t limit_bytes);
-int rmm_control_limit_slot(
+int rmm__control_limit_slot(
     rmm_control_t *control, uint32_t slot, uint32_t instance_id, uint64_t limit_bytes);
-uint64_t rmm_control_location_limit(rmm_control_t *control, uint32_t location);
+uint64_t rmm__control_location_limit(rmm_control_t *control, uint32_t location);
 uint64_t
-rmm_control_slot_limit(rmm_control_t *control, uint32_t slot, uint32_t instance_id);
-/* `of` as trim_of of the page. The process has obeyed once rmm_segment_trim_seen() is
- * *number_out; one at a time. rmm_control_end_trim() follows in any case: is_withdrawn: no
+rmm__control_slot_limit(rmm_control_t *control, uint32_t slot, uint32_t instance_id);
+/* `of` as trim_of of the page. The process has obeyed once rmm__segment_trim_seen() is
+ * *number_out; one at a time. rmm__control_end_trim() follows in any case: is_withdrawn: no
  * caller waits any more, and a trim that has not begun shall not begin. */
-int rmm_control_begin_trim(
+int rmm__control_begin_trim(
     rmm_control_t *control, uint32_t of, uint64_t keep_bytes, uint32_t *number_out);
-int rmm_control_end_trim(rmm_control_t *control, bool is_withdrawn);
-/* False: it cannot be read, or the process knows no trims. */
-bool rmm_segment_trim_seen(const rmm_segment_t *segment, uint32_t *number_out);
+int rmm__control_end_trim(rmm_control_t *control, bool is_withdrawn);
+/* False: it cannot be read. */
+bool rmm__segment_trim_seen(const rmm_segment_t *segment, uint32_t *number_out);
 
 /* The same of a report of the blocks of at most so many rows (segment_blocks.h), which a
- * process of minor 5 makes. Once it has obeyed, its file has that number, or there is none: the
- * process could not make it. */
-int rmm_control_begin_report(
+ * process makes. Once it has obeyed, its file has that number, or there is none: it could not
+ * make it. */
+int rmm__control_begin_report(
     rmm_control_t *control, uint32_t rows, uint32_t *number_out);
-int rmm_control_end_report(rmm_control_t *control, bool is_withdrawn);
-bool rmm_segment_report_seen(const rmm_segment_t *segment, uint32_t *number_out);
+int rmm__control_end_report(rmm_control_t *control, bool is_withdrawn);
+bool rmm__segment_report_seen(const rmm_segment_t *segment, uint32_t *number_out);
 
 /* Withdraw the requests that a killed daemon left: no caller waits for them, but the process would
  * look for them at each allocation. Limits stay. */
-void rmm_control_forget(rmm_control_t *control);
+void rmm__control_forget(rmm_control_t *control);
 
 #endif /* RMM_SEGMENT_READER_H */

@@ -16,9 +16,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "segment/clean_text.h"
 #include "segment/segment_side.h"
 #include "segment/segment_stripes.h"
-#include "segment/text.h"
 
 #define SLOT_TRIES 16
 #define ABSENT UINT32_MAX
@@ -34,20 +34,19 @@ static_assert(offsetof(rmm_segment_slot_t, sequence) == 8, "slot_head_t");
 
 /* --- records ----------------------------------------------------------------------- */
 
-uint32_t rmm_segment_location_count(const rmm_segment_t *segment)
+uint32_t rmm__segment_location_count(const rmm_segment_t *segment)
 {
     return segment->header.locations_count;
 }
 
-bool rmm_segment_locations_opened(const rmm_segment_t *segment, uint32_t *number_out)
+bool rmm__segment_locations_opened(const rmm_segment_t *segment, uint32_t *number_out)
 {
-    return segment->header.version_minor >= 3 &&
-           rmm__read_at(
-               segment->fd, number_out, sizeof(*number_out),
-               offsetof(rmm_segment_header_t, locations_opened));
+    return rmm__read_at(
+        segment->fd, number_out, sizeof(*number_out),
+        offsetof(rmm_segment_header_t, locations_opened));
 }
 
-bool rmm_segment_is_whole(const rmm_segment_t *segment)
+bool rmm__segment_is_whole(const rmm_segment_t *segment)
 {
     struct stat status;
 
@@ -55,7 +54,7 @@ bool rmm_segment_is_whole(const rmm_segment_t *segment)
            (uint64_t)status.st_size >= segment->bytes;
 }
 
-uint32_t rmm_segment_slot_count(const rmm_segment_t *segment)
+uint32_t rmm__segment_slot_count(const rmm_segment_t *segment)
 {
     uint32_t high;
 
@@ -100,7 +99,7 @@ static bool read_with_stripes(
            read_stripes(segment, where->stripes, &pair->after);
 }
 
-bool rmm_segment_read_location(
+bool rmm__segment_read_location(
     const rmm_segment_t *segment, uint32_t index, rmm_record_t *record)
 {
     const rmm_segment_header_t *header = &segment->header;
@@ -125,7 +124,7 @@ bool rmm_segment_read_location(
 
 typedef enum slot_look { SLOT_EMPTY, SLOT_MOVING, SLOT_TORN, SLOT_STILL } slot_look_t;
 
-/* What a copy made between two looks at the head is worth. */
+/* Judges a copy that was made between two looks at the head. */
 static slot_look_t compare_heads(const slot_head_t *before, const slot_head_t *after)
 {
     if (before->generation != after->generation || before->generation % 2 != 0) {
@@ -173,12 +172,12 @@ static slot_look_t look_at_slot(
     return look;
 }
 
-bool rmm_segment_read_slot(
+bool rmm__segment_read_slot(
     const rmm_segment_t *segment, uint32_t index, rmm_record_t *record, bool *torn_out)
 {
     uint32_t tries_left = SLOT_TRIES;
 
-    return rmm_segment_read_slot_within(segment, index, record, torn_out, &tries_left);
+    return rmm__segment_read_slot_within(segment, index, record, torn_out, &tries_left);
 }
 
 static whereabouts_t slot_at(const rmm_segment_header_t *header, uint32_t index)
@@ -200,7 +199,7 @@ static void finish_slot(
     rmm__text_clean(slot->name, sizeof(slot->name));
 }
 
-bool rmm_segment_read_slot_within(
+bool rmm__segment_read_slot_within(
     const rmm_segment_t *segment, uint32_t index, rmm_record_t *record, bool *torn_out,
     uint32_t *tries_left)
 {
@@ -223,7 +222,7 @@ bool rmm_segment_read_slot_within(
 }
 
 /* The part of the record before its figures, and the words that guard it once more. */
-bool rmm_segment_read_slot_identity(
+bool rmm__segment_read_slot_identity(
     const rmm_segment_t *segment, uint32_t index, rmm_record_t *record)
 {
     const rmm_segment_header_t *header = &segment->header;
@@ -254,7 +253,7 @@ bool rmm_segment_read_slot_identity(
 
 /* --- many slots --------------------------------------------------------------------- */
 
-uint32_t rmm_segment_batch_slots(const rmm_segment_t *segment)
+uint32_t rmm__segment_batch_slots(const rmm_segment_t *segment)
 {
     const rmm_segment_header_t *header = &segment->header;
     uint64_t row = rmm__stripes_bytes(header);
@@ -263,7 +262,7 @@ uint32_t rmm_segment_batch_slots(const rmm_segment_t *segment)
     return (uint32_t)(RMM_SLOT_BATCH_BYTES / bytes);
 }
 
-bool rmm_segment_begin_batch(
+bool rmm__segment_begin_batch(
     const rmm_segment_t *segment, uint32_t first, uint32_t count,
     rmm_slot_batch_t *batch)
 {
@@ -273,13 +272,13 @@ bool rmm_segment_begin_batch(
     batch->first = first;
     batch->count = count;
     batch->is_filled = false;
-    return count <= rmm_segment_batch_slots(segment) && first < header->slots_count &&
+    return count <= rmm__segment_batch_slots(segment) && first < header->slots_count &&
            count <= header->slots_count - first &&
            rmm__read_at(
                segment->fd, batch->before, bytes, slot_at(header, first).record);
 }
 
-void rmm_segment_fill_batch(const rmm_segment_t *segment, rmm_slot_batch_t *batch)
+void rmm__segment_fill_batch(const rmm_segment_t *segment, rmm_slot_batch_t *batch)
 {
     const rmm_segment_header_t *header = &segment->header;
     const whereabouts_t where = slot_at(header, batch->first);
@@ -316,7 +315,7 @@ static bool copy_from_batch(
     return true;
 }
 
-bool rmm_segment_batch_slot(
+bool rmm__segment_batch_slot(
     const rmm_segment_t *segment, const rmm_slot_batch_t *batch, uint32_t index,
     rmm_record_t *record, bool *torn_out, uint32_t *tries_left)
 {
@@ -324,7 +323,7 @@ bool rmm_segment_batch_slot(
 
     if (batch == NULL || !batch->is_filled || index - batch->first >= batch->count ||
         !copy_from_batch(segment, batch, index, record, &pair)) {
-        return rmm_segment_read_slot_within(
+        return rmm__segment_read_slot_within(
             segment, index, record, torn_out, tries_left);
     }
     finish_slot(segment, &pair, record);
@@ -336,12 +335,12 @@ bool rmm_segment_batch_slot(
 
 /* --- identity ----------------------------------------------------------------------- */
 
-const rmm_segment_location_t *rmm_record_location(const rmm_record_t *record)
+const rmm_segment_location_t *rmm__record_location(const rmm_record_t *record)
 {
     return &record->location;
 }
 
-const rmm_segment_slot_t *rmm_record_slot(const rmm_record_t *record)
+const rmm_segment_slot_t *rmm__record_slot(const rmm_record_t *record)
 {
     return &record->slot;
 }
@@ -357,14 +356,14 @@ static bool figure_at(const rmm_record_t *record, uint32_t offset, uint64_t *val
     return true;
 }
 
-bool rmm_segment_location_stat(
+bool rmm__segment_location_stat(
     const rmm_segment_t *segment, const rmm_record_t *record, rmm_location_stat_t stat,
     uint64_t *value_out)
 {
     return figure_at(record, segment->location_offset[stat], value_out);
 }
 
-bool rmm_segment_slot_stat(
+bool rmm__segment_slot_stat(
     const rmm_segment_t *segment, const rmm_record_t *record, rmm_slot_stat_t stat,
     uint64_t *value_out)
 {
@@ -372,7 +371,7 @@ bool rmm_segment_slot_stat(
 }
 
 uint64_t
-rmm_record_schema_value(const rmm_record_t *record, const rmm_segment_schema_t *entry)
+rmm__record_schema_value(const rmm_record_t *record, const rmm_segment_schema_t *entry)
 {
     uint64_t value = 0;
 

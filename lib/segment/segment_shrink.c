@@ -115,7 +115,7 @@ static bool put_schema(image_t *image)
     for (uint32_t i = 0; i < from->schema_count; i++) {
         rmm_segment_schema_t entry = image->segment->schema[i];
 
-        entry.stripe_plus = entry.stripe_minus = 0;
+        entry.stripe_plus = entry.stripe_minus = RMM_STRIPE_NONE;
         memcpy(image->bytes + at + i * sizeof(entry), &entry, sizeof(entry));
     }
     image->header->schema_offset = at;
@@ -129,7 +129,7 @@ static void settle_location(image_t *image, uint32_t index, rmm_record_t *record
     rmm_control_location_t request;
 
     if (!image->has_control ||
-        rmm_control_read_location(&image->control, index, &request) != 0) {
+        rmm__control_read_location(&image->control, index, &request) != 0) {
         return;
     }
     if (request.peak_reset != record->location.peak_reset_seen) {
@@ -149,7 +149,7 @@ static bool put_locations(image_t *image)
     for (uint32_t i = 0; i < image->segment->header.locations_count; i++) {
         rmm_record_t record;
 
-        if (!rmm_segment_read_location(image->segment, i, &record)) {
+        if (!rmm__segment_read_location(image->segment, i, &record)) {
             continue;
         }
         if (take(image, (size_t)stride * (i + 1 - count)) == 0) {
@@ -173,7 +173,7 @@ static void settle_slot(image_t *image, uint32_t index, rmm_record_t *record)
     atomic_fetch_and_explicit(
         &record->slot.flags, ~RMM_SLOT_FREE_IS_REST, memory_order_relaxed);
     if (image->has_control &&
-        rmm_control_read_slot(&image->control, index, &request) == 0 &&
+        rmm__control_read_slot(&image->control, index, &request) == 0 &&
         request.peak_reset != record->slot.peak_reset_seen) {
         reset(&figures, "peak_bytes", "peak_count");
     }
@@ -183,13 +183,13 @@ static void settle_slot(image_t *image, uint32_t index, rmm_record_t *record)
 static bool put_slots(image_t *image)
 {
     const uint32_t stride = image->segment->header.slots_stride;
-    const uint32_t slots = rmm_segment_slot_count(image->segment);
+    const uint32_t slots = rmm__segment_slot_count(image->segment);
     uint32_t at = take(image, 0), count = 0;
 
     for (uint32_t i = 0; i < slots; i++) {
         rmm_record_t record;
 
-        if (!rmm_segment_read_slot(image->segment, i, &record, NULL)) {
+        if (!rmm__segment_read_slot(image->segment, i, &record, NULL)) {
             continue;
         }
         if (take(image, stride) == 0) {
@@ -256,7 +256,7 @@ static bool put_log_head(image_t *image, uint64_t next)
         return false;
     }
     atomic_store_explicit(&log.next, next, memory_order_relaxed);
-    if (image->has_control && rmm_control_log_level(&image->control, &level)) {
+    if (image->has_control && rmm__control_log_level(&image->control, &level)) {
         atomic_store_explicit(&log.level, 1 + level, memory_order_relaxed);
     }
     memcpy(image->bytes + at, &log, sizeof(log));
@@ -278,10 +278,10 @@ static bool put_log(image_t *image)
     rmm_ring_cursor_t cursor = {0}, again = {0};
 
     image->header->log_count = 0;
-    if (!rmm_segment_has_log(image->segment)) {
+    if (!rmm__segment_has_log(image->segment)) {
         return true;
     }
-    if (rmm_segment_read_log(
+    if (rmm__segment_read_log(
             image->segment, &cursor, true, measure_message, &messages) != 0 ||
         !put_log_head(image, cursor.next)) {
         return false;
@@ -298,8 +298,8 @@ static bool put_log(image_t *image)
     image->header->log_stride = messages.stride;
     image->header->log_count = messages.count;
     return messages.at != 0 &&
-           rmm_segment_read_log(image->segment, &again, true, put_message, &messages) ==
-               0;
+           rmm__segment_read_log(
+               image->segment, &again, true, put_message, &messages) == 0;
 }
 
 /* --- the file ----------------------------------------------------------------------- */
@@ -411,13 +411,13 @@ static int shrink(const rmm_segment_t *segment, int dirfd)
     if (image.bytes == NULL) {
         return -ENOMEM;
     }
-    image.has_control = rmm_control_open(&image.control, dirfd, segment) == 0;
+    image.has_control = rmm__control_open(&image.control, dirfd, segment) == 0;
     error = fill(&image) ? replace(&image, dirfd, &old) : -EPROTO;
     if (error == 0) {
         remove_control(dirfd, segment->name);
     }
     if (image.has_control) {
-        rmm_control_close(&image.control);
+        rmm__control_close(&image.control);
     }
     free(image.bytes);
     return error;
@@ -429,10 +429,10 @@ int rmm__segment_shrink(int dirfd, const char *name)
     rmm_segment_t segment;
     int error;
 
-    if (rmm_segment_open(&segment, dirfd, name, reason) != RMM_SEGMENT_GOOD) {
+    if (rmm__segment_open(&segment, dirfd, name, reason) != RMM_SEGMENT_GOOD) {
         return -EPROTO;
     }
     error = shrink(&segment, dirfd);
-    rmm_segment_close(&segment);
+    rmm__segment_close(&segment);
     return error;
 }

@@ -81,18 +81,18 @@ open_file(int dirfd, const char *segment, const char *suffix, uid_t owner, int f
     return fd;
 }
 
-int rmm_side_file_open(int dirfd, const char *segment, const char *suffix, uid_t owner)
+int rmm__side_file_open(int dirfd, const char *segment, const char *suffix, uid_t owner)
 {
     return open_file(dirfd, segment, suffix, owner, O_RDONLY);
 }
 
-int rmm_side_file_open_to_write(
+int rmm__side_file_open_to_write(
     int dirfd, const char *segment, const char *suffix, uid_t owner)
 {
     return open_file(dirfd, segment, suffix, owner, O_RDWR);
 }
 
-int rmm_side_file_keep(int *kept, int fd, int error)
+int rmm__side_file_keep(int *kept, int fd, int error)
 {
     if (error != 0) {
         rmm__file_close(&fd);
@@ -101,7 +101,7 @@ int rmm_side_file_keep(int *kept, int fd, int error)
     return error;
 }
 
-int rmm_side_file_header(
+int rmm__side_file_header(
     int fd, void *header, size_t bytes, size_t ready_at, uint64_t *file_bytes_out)
 {
     struct stat status;
@@ -126,7 +126,7 @@ int rmm_side_file_header(
 
 /* --- tables ------------------------------------------------------------------------- */
 
-bool rmm_side_table_fits(
+bool rmm__side_table_fits(
     const rmm_side_table_t *table, uint32_t header_bytes, uint64_t file_bytes)
 {
     return table->stride >= table->least_stride &&
@@ -176,7 +176,7 @@ static bool become_whole(
     return is_whole(piece, at);
 }
 
-uint32_t rmm_side_rows_each(
+uint32_t rmm__side_rows_each(
     int fd, const rmm_side_table_t *table, rmm_side_row_fn visit, void *arg)
 {
     uint32_t left_out = 0;

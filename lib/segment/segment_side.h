@@ -32,21 +32,22 @@ void rmm__file_close(int *fd);
  * A descriptor to read it with, or a negative errno: -ENOENT it was never made, -EPROTO
  * it is not `owner`'s or has another name besides, -ENAMETOOLONG. Never waits for a FIFO.
  */
-int rmm_side_file_open(int dirfd, const char *segment, const char *suffix, uid_t owner);
+int rmm__side_file_open(
+    int dirfd, const char *segment, const char *suffix, uid_t owner);
 
 /* The same, to write it as well. */
-int rmm_side_file_open_to_write(
+int rmm__side_file_open_to_write(
     int dirfd, const char *segment, const char *suffix, uid_t owner);
 
 /* Completes an open: sets *kept to fd; after an error closes fd and sets *kept to -1. Returns
  * `error`. */
-int rmm_side_file_keep(int *kept, int fd, int error);
+int rmm__side_file_keep(int *kept, int fd, int error);
 
 /*
  * The header, whose 32-bit word at `ready_at` says that all else is written. 0, or a negative
  * errno: -EAGAIN being made, -EPROTO no regular file or too short.
  */
-int rmm_side_file_header(
+int rmm__side_file_header(
     int fd, void *header, size_t bytes, size_t ready_at, uint64_t *file_bytes_out);
 
 typedef struct rmm_side_table {
@@ -55,14 +56,14 @@ typedef struct rmm_side_table {
 } rmm_side_table_t;
 
 /* True if it lies in the file behind the header. */
-bool rmm_side_table_fits(
+bool rmm__side_table_fits(
     const rmm_side_table_t *table, uint32_t header_bytes, uint64_t file_bytes);
 
 /* `row`, the index'th, is a consistent copy, aligned to 8. False ends the walk. */
 typedef bool (*rmm_side_row_fn)(const void *row, uint32_t index, void *arg);
 
 /* Returns how many rows were left out, because they changed during every attempt to read them. */
-uint32_t rmm_side_rows_each(
+uint32_t rmm__side_rows_each(
     int fd, const rmm_side_table_t *table, rmm_side_row_fn visit, void *arg);
 
 #endif /* RMM_SEGMENT_SIDE_H */

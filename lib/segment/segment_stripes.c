@@ -24,16 +24,26 @@ static uint64_t add_saturated(uint64_t a, uint64_t b)
     return a > UINT64_MAX - 1 - b ? UINT64_MAX - 1 : a + b;
 }
 
+static uint64_t stripe_word(
+    const rmm_segment_t *segment, const rmm_stripe_row_t *row, uint32_t stripe,
+    uint16_t word)
+{
+    size_t at = (size_t)segment->header.stripes_stride * stripe + word;
+    uint64_t value;
+
+    memcpy(&value, row->bytes + at, sizeof(value));
+    return value;
+}
+
 static uint64_t
 sum_of_words(const rmm_segment_t *segment, const rmm_stripe_row_t *row, uint16_t word)
 {
-    const rmm_segment_header_t *header = &segment->header;
-    uint64_t sum = 0, value;
+    uint32_t count = word != RMM_STRIPE_NONE ? segment->header.stripes_count : 0;
+    uint64_t sum = 0;
 
-    for (uint32_t i = 0; word != RMM_STRIPE_NONE && i < header->stripes_count; i++) {
-        memcpy(
-            &value, row->bytes + (size_t)header->stripes_stride * i + word,
-            sizeof(value));
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t value = stripe_word(segment, row, i, word);
+
         sum = add_saturated(sum, value == UINT64_MAX ? value - 1 : value);
     }
     return sum;
@@ -54,18 +64,50 @@ static uint64_t word_of(const rmm_record_t *record, const rmm_segment_schema_t *
     return value;
 }
 
+/* A gauge that parts of writers add up to, of which one may be below 0: modulo 2^64. A sum below 0
+ * is implausibly large, as what a hostile file has; UINT64_MAX stays unknown. */
+static uint64_t gauge_of(
+    const rmm_segment_t *segment, const rmm_segment_schema_t *entry, uint64_t own,
+    const rmm_stripe_row_t *row)
+{
+    uint64_t sum = own;
+
+    if (own == UINT64_MAX) {
+        return own;
+    }
+    for (uint32_t i = 0; i < segment->header.stripes_count; i++) {
+        sum += stripe_word(segment, row, i, entry->stripe_plus);
+    }
+    return sum;
+}
+
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
 /* The record's own word and those of the stripes: what is added of one reading, what is
- * subtracted of the other. */
+ * subtracted of the other. Of what is only added and can fall, the smaller of both readings:
+ * memory that changed its writer in between is not in it twice. */
 static uint64_t figure_of(
     const rmm_segment_t *segment, const rmm_segment_schema_t *entry,
     const rmm_record_t *record, const rmm_stripe_row_t *plus,
     const rmm_stripe_row_t *minus)
 {
     uint64_t own = word_of(record, entry);
-    uint64_t added = sum_of_words(segment, plus, entry->stripe_plus);
+    uint64_t added;
 
+    if (entry->stripe_plus == RMM_STRIPE_NONE &&
+        entry->stripe_minus == RMM_STRIPE_NONE) {
+        return own;
+    }
+    if (entry->kind == RMM_KIND_GAUGE && entry->stripe_minus == RMM_STRIPE_NONE) {
+        return smaller(
+            gauge_of(segment, entry, own, plus), gauge_of(segment, entry, own, minus));
+    }
+    added = sum_of_words(segment, plus, entry->stripe_plus);
     if (entry->stripe_minus == RMM_STRIPE_NONE) {
-        return entry->stripe_plus == RMM_STRIPE_NONE ? own : add_saturated(own, added);
+        return add_saturated(own, added);
     }
     return not_negative(
         own + added - sum_of_words(segment, minus, entry->stripe_minus));

@@ -4,12 +4,13 @@
  * schema that travels in it, the file of that name under /rmm, its line in `stat`, its key in
  * `json` and its series in `metrics`; tests say which row docs/statistics.md lacks
  * (unit.stat_docs) and which entry rmm(5) lacks (unit.rmmfs_man_page). What remains is the line
- * of code that counts. CONTRIBUTING.md has the recipe.
+ * of code that counts. docs/extending.md has the recipe.
  *
  * X(name, kind, unit, help)
  *   kind  GAUGE    goes up and down, leaves with the process or the resource
  *         COUNTER  never falls
- *         MARK     high-water mark of the gauge that it names, reset on request
+ *         MARK     the highest value of something; those of peak_reset (segment_format.h) are
+ *                  reset on request, any other is not
  *   unit  BYTES | COUNT
  *
  * A new one goes anywhere into RMM_COMMON_OTHER_STATS, RMM_LOCATION_ONLY_STATS or
@@ -26,15 +27,9 @@
 #ifndef RMM_SEGMENT_STAT_FIELDS_H
 #define RMM_SEGMENT_STAT_FIELDS_H
 
-/* 0 (the option RMM_ACCOUNTING=OFF) only to measure what counting costs: all figures stay 0,
- * and nothing is published, so that no reader takes them for real. */
-#ifndef RMM_ACCOUNTING_ON
-#define RMM_ACCOUNTING_ON 1
-#endif
-
 /* At a location (one GPU, or host memory) and at a resource. At a location: what users hold,
  * however resources are stacked. At a resource: all that passes it. */
-/* What every allocation writes. */
+/* Every allocation writes these. */
 #define RMM_COMMON_HOT_STATS(X)                                                        \
     X(current_bytes, GAUGE, BYTES, "Bytes handed out and not yet freed, as requested") \
     X(total_bytes, COUNTER, BYTES, "Bytes of all allocations ever")                    \
@@ -42,7 +37,7 @@
     X(freed_count, COUNTER, COUNT, "Allocations freed")                                \
     X(padding_bytes, GAUGE, BYTES, "Bytes lost to rounding in live blocks")
 
-/* What every allocation compares, and writes where it rises. */
+/* Every allocation compares these, and writes those that rise. */
 #define RMM_COMMON_MARK_STATS(X)                                                       \
     X(peak_bytes, MARK, BYTES, "Highest current_bytes since creation or reset")        \
     X(peak_count, MARK, COUNT, "Highest number of live allocations, likewise")         \
@@ -66,6 +61,7 @@
     X(largest_free_bytes, GAUGE, BYTES, "Largest block that needs no growth or merge")
 
 #define RMM_SLOT_ONLY_STATS(X)                                                         \
+    X(maximum_bytes, GAUGE, BYTES, "Most that reserved_bytes may become; 0: any")      \
     X(growth_count, COUNTER, COUNT, "Chunks taken from upstream")                      \
     X(sync_count, COUNTER, COUNT, "Times the device was synchronised for memory")      \
     X(cross_stream_count, COUNTER, COUNT, "Blocks taken over from another stream")
@@ -98,6 +94,7 @@
 
 /* free_bytes has no word there, but depends on what has (RMM_SLOT_FREE_IS_REST). */
 #define RMM_STRIPED_STATS(X)                                                           \
+    X(current_bytes, current_bytes, NONE)                                              \
     X(total_bytes, total_bytes, NONE)                                                  \
     X(total_count, total_count, NONE)                                                  \
     X(freed_count, freed_count, NONE)                                                  \

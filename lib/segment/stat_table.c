@@ -30,6 +30,7 @@ typedef struct striped_stat {
 } striped_stat_t;
 
 #define WORD_NONE RMM_STRIPE_NONE
+#define WORD_current_bytes offsetof(rmm_segment_stripe_t, current_bytes)
 #define WORD_total_bytes offsetof(rmm_segment_stripe_t, total_bytes)
 #define WORD_total_count offsetof(rmm_segment_stripe_t, total_count)
 #define WORD_freed_count offsetof(rmm_segment_stripe_t, freed_count)

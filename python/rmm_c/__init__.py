@@ -10,16 +10,19 @@ GPU memory pools: the Python package of rmm-c, with the names of RAPIDS RMM.
 """
 from rmm_c._library import load_core
 
+from typing import Any
+
 load_core()
 
-from rmm_c import _core, errors, mr, statistics  # noqa: E402
+from rmm_c import _core, _eras, errors, mr, statistics  # noqa: E402
 from rmm_c.errors import RMMError  # noqa: E402
-from rmm_c.pylibrmm.device_buffer import DeviceBuffer, to_device  # noqa: E402
+from rmm_c.pylibrmm.device_buffer import DeviceBuffer  # noqa: E402
 from rmm_c.pylibrmm.logger import (  # noqa: E402
     flush_logger,
     get_flush_level,
     get_logging_level,
     level_enum,
+    logging_level,
     set_flush_level,
     set_logging_level,
     should_log,
@@ -33,9 +36,12 @@ from rmm_c.pylibrmm.memory_resource._defaults import wrap_for_buffer  # noqa: E4
 from rmm_c.pylibrmm.stream import DEFAULT_STREAM, as_stream  # noqa: E402
 from rmm_c.rmm import (  # noqa: E402
     as_rmm,
+    csv_log,
+    get_info,
     is_initialized,
     register_reinitialize_hook,
     reinitialize,
+    to_device,
     unregister_reinitialize_hook,
 )
 from rmm_c.tree import open_tree  # noqa: E402
@@ -49,19 +55,28 @@ _core.set_hooks(
 
 __version__ = _core.version()
 
+
+def __getattr__(name: str) -> Any:
+    """Modules that load at their first use, and names that RMM's package had once."""
+    return _eras.of_package(name)
+
+
 __all__ = [
     "DeviceBuffer",
     "RMMError",
     "as_rmm",
+    "csv_log",
     "disable_logging",
     "enable_logging",
     "errors",
     "flush_logger",
     "get_flush_level",
+    "get_info",
     "get_log_filenames",
     "get_logging_level",
     "is_initialized",
     "level_enum",
+    "logging_level",
     "mr",
     "open_tree",
     "register_reinitialize_hook",

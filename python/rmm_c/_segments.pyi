@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The types of segments/segments.c; tests/test_documents.py compares both."""
 import os
-from typing import Any, Dict, List, Union
+from typing import Any, Dict, Union
 
-def own_folder() -> str: ...
-def read_folder(path: Union[str, "os.PathLike[str]"], /) -> List[Dict[str, Any]]: ...
+def read_node(path: Union[str, "os.PathLike[str]"] = ..., /) -> Dict[str, Any]: ...

@@ -10,7 +10,8 @@ True
 """
 import errno
 import os
-from typing import Dict, Tuple, Type
+from contextlib import contextmanager
+from typing import Dict, Iterator, Tuple, Type
 
 
 class RMMError(Exception):
@@ -105,3 +106,14 @@ def by_status(statuses: Dict[str, int]) -> Dict[int, Type[RMMError]]:
     return {
         number: _BY_NAME.get(name, RMMError) for name, number in statuses.items() if number != 0
     }
+
+
+@contextmanager
+def also_saying(text: str, when: bool = True) -> Iterator[None]:
+    """RMM's words behind those of the library, in a refusal that programs know by them."""
+    try:
+        yield
+    except (InvalidArgumentError, OutOfRangeError, UnsupportedError) as error:
+        if not when:
+            raise
+        raise type(error)(error.errcode, f"{error}: {text}") from None

@@ -1,19 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """The functions of the package that set all up anew."""
-import sys
-from typing import Any, Callable, Dict, List, Optional, Tuple, Union
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple, Union
 
+from rmm_c import _core, _eras
+from rmm_c.alias import as_rmm
 from rmm_c.errors import RMMError
+from rmm_c.pylibrmm import device_buffer
 from rmm_c.pylibrmm.helper import Path, Size
-from rmm_c.pylibrmm.memory_resource import is_initialized
+from rmm_c.pylibrmm.memory_resource import (
+    LoggingResourceAdaptor,
+    get_current_device_resource,
+    is_initialized,
+)
 from rmm_c.pylibrmm.memory_resource._defaults import check_arguments, initialize
 
 __all__ = [
     "RMMError",
     "as_rmm",
+    "csv_log",
+    "get_info",
     "is_initialized",
     "register_reinitialize_hook",
     "reinitialize",
+    "to_device",
     "unregister_reinitialize_hook",
 ]
 
@@ -68,17 +77,50 @@ def unregister_reinitialize_hook(func: Callable[..., Any]) -> None:
     _hooks[:] = [hook for hook in _hooks if hook[0] != func]
 
 
-def as_rmm() -> None:
-    """Make ``import rmm`` import this package, for programs that cannot be changed.
+class MemoryInfo(NamedTuple):
+    """What get_info() returns."""
 
-    >>> import subprocess, sys
-    >>> program = "import rmm_c; rmm_c.as_rmm(); import rmm.statistics; print(rmm.__name__)"
-    >>> subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE).stdout
-    b'rmm_c\\n'
+    free: int
+    total: int
+
+
+def get_info(stream: Any = 0) -> MemoryInfo:
+    """The free and all bytes of the current device; RMM had this until 0.14.
+
+    >>> get_info().free <= get_info().total
+    True
     """
-    present = sys.modules.get("rmm")
-    if present is not None and present.__name__ != "rmm_c":
-        raise ImportError(f"rmm is imported already, from {present.__file__}")
-    for name, module in list(sys.modules.items()):
-        if name == "rmm_c" or name.startswith("rmm_c."):
-            sys.modules["rmm" + name[len("rmm_c") :]] = module
+    return MemoryInfo(*_core.available_device_memory())
+
+
+def csv_log() -> str:
+    """The rows that the log of the current device has in its file; RMM had this until 0.14.
+
+    >>> csv_log()  # nothing is logged
+    ''
+    """
+    resource = get_current_device_resource()
+    if not isinstance(resource, LoggingResourceAdaptor):
+        return ""
+    resource.flush()
+    with open(resource.get_file_name(), encoding="utf-8") as file:
+        return file.read()
+
+
+def to_device(ary: Any, stream: Any = 0, copy: bool = True, to: Any = None) -> Any:
+    """Copy bytes of the host to a new DeviceBuffer. A NumPy array becomes one of Numba, as in RMM
+    until 0.16: there ``to`` is an array to copy to, unless ``copy`` is False.
+
+    >>> to_device(b"abc").tobytes()
+    b'abc'
+    """
+    if not hasattr(ary, "dtype"):
+        return device_buffer.to_device(ary, stream)
+    from rmm_c.allocators import _numba_arrays
+
+    return _numba_arrays.to_device(ary, stream, copy, to)
+
+
+def __getattr__(name: str) -> Any:
+    """Names of RMM until 23.02."""
+    return _eras.of_rmm_module(__name__, name)

@@ -3,7 +3,8 @@
 What parts of a program allocate: scopes, and a profiler for functions and blocks.
 
 The scopes are those of the statistics adaptor that is the default resource of the current device,
-so all threads of the program count in them.
+so all threads of the program count in them. The profiler has a scope of the calling thread beside,
+for its records by thread.
 """
 import inspect
 import threading
@@ -104,12 +105,16 @@ Legends:
 
 Ordered by: {}
 
-ncalls     memory_peak    memory_total  filename:lineno(function)
 """
+
+_COLUMNS = "ncalls     memory_peak    memory_total  filename:lineno(function)"
+
+_THREADS_MAX = 1000  # a program may begin a thread for each request
+_OTHER_THREADS = "(other threads)"
 
 
 class ProfilerRecords:
-    """What profilers have recorded, by name. Any thread may add."""
+    """What profilers have recorded, by name, and by thread and name. Any thread may add."""
 
     @dataclass
     class MemoryRecord:
@@ -128,12 +133,22 @@ class ProfilerRecords:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._records: Dict[str, ProfilerRecords.MemoryRecord] = {}
+        self._by_thread: Dict[str, Dict[str, ProfilerRecords.MemoryRecord]] = {}
 
-    def add(self, name: str, data: Statistics) -> None:
-        """Add a call of ``name``."""
+    def add(self, name: str, data: Statistics, thread_data: Optional[Statistics] = None) -> None:
+        """Add a call of ``name``; ``thread_data``: what of it the calling thread did."""
+        thread = threading.current_thread().name
         with self._lock:
             record = self._records.setdefault(name, self.MemoryRecord())
             record.add(data.total_bytes, data.peak_bytes)
+            if thread_data is not None:
+                record = self._of_thread(thread).setdefault(name, self.MemoryRecord())
+                record.add(thread_data.total_bytes, thread_data.peak_bytes)
+
+    def _of_thread(self, thread: str) -> "Dict[str, ProfilerRecords.MemoryRecord]":
+        if thread not in self._by_thread and len(self._by_thread) >= _THREADS_MAX:
+            thread = _OTHER_THREADS
+        return self._by_thread.setdefault(thread, {})
 
     @property
     def records(self) -> "Dict[str, ProfilerRecords.MemoryRecord]":
@@ -141,22 +156,36 @@ class ProfilerRecords:
         with self._lock:
             return {name: replace(record) for name, record in self._records.items()}
 
-    def report(self, ordered_by: str = "memory_peak") -> str:
-        """A table in descending order of "num_calls", "memory_peak" or "memory_total".
+    @property
+    def thread_records(self) -> "Dict[str, Dict[str, ProfilerRecords.MemoryRecord]]":
+        """A copy of the figures by thread's name, then by name: what each thread itself allocated
+        and freed in its calls, whatever others did meanwhile. Threads of one name are added up, and
+        so are those after the first 1000 names, under "(other threads)"."""
+        with self._lock:
+            return {
+                thread: {name: replace(record) for name, record in records.items()}
+                for thread, records in self._by_thread.items()
+            }
+
+    def report(self, ordered_by: str = "memory_peak", by_thread: bool = False) -> str:
+        """A table in descending order of "num_calls", "memory_peak" or "memory_total"; with
+        ``by_thread`` one of each thread's own figures, in the order of their names.
 
         Raises ValueError for another column.
         """
         if ordered_by not in ("num_calls", "memory_peak", "memory_total"):
             raise ValueError(f"a report cannot be ordered by {ordered_by!r}")
-        rows = sorted(
-            self.records.items(), key=lambda row: int(getattr(row[1], ordered_by)), reverse=True
+        tables = (
+            [
+                f"Thread: {thread}\n{_table(records, ordered_by)}"
+                for thread, records in sorted(self.thread_records.items())
+            ]
+            if by_thread
+            else [_table(records, ordered_by) for records in (self.records,) if records]
         )
-        if not rows:
+        if not tables:
             return _HEADING + "No data, maybe profiling wasn't enabled?"
-        return (_HEADING + _LEGEND.format(ordered_by)) + "\n".join(
-            f"{record.num_calls:6,d} {record.memory_peak:15,d} {record.memory_total:15,d}  {name}"
-            for name, record in rows
-        )
+        return _HEADING + _LEGEND.format(ordered_by) + "\n\n".join(tables)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.records})"
@@ -165,12 +194,25 @@ class ProfilerRecords:
         return self.report()
 
 
+def _table(records: Dict[str, ProfilerRecords.MemoryRecord], ordered_by: str) -> str:
+    rows = sorted(
+        records.items(), key=lambda row: int(getattr(row[1], ordered_by)), reverse=True
+    )
+    return "\n".join(
+        [_COLUMNS]
+        + [
+            f"{record.num_calls:6,d} {record.memory_peak:15,d} {record.memory_total:15,d}  {name}"
+            for name, record in rows
+        ]
+    )
+
+
 default_profiler_records = ProfilerRecords()
 
 
-def _place_of(function: Any) -> str:
+def _get_descriptive_name_of_object(obj: Any) -> str:
     """Needs no source: a function may be of a prompt or of exec(), or no function at all."""
-    function = inspect.unwrap(function)
+    function = inspect.unwrap(obj)
     code = getattr(function, "__code__", None)
     name = getattr(function, "__qualname__", repr(function))
     if code is None:
@@ -185,6 +227,16 @@ class _Entered(threading.local):
         self.adaptors: List[Optional[mr.StatisticsResourceAdaptor]] = []
 
 
+def _push(adaptor: mr.StatisticsResourceAdaptor) -> None:
+    """Both scopes, or an exception and none."""
+    adaptor.push_counters()
+    try:
+        adaptor.push_thread_counters()
+    except BaseException:
+        adaptor.pop_counters()
+        raise
+
+
 class ProfilerContext:
     """A decorator, or the context of a block; made by profiler()."""
 
@@ -194,7 +246,7 @@ class ProfilerContext:
         self._entered = _Entered()
 
     def __call__(self, func: Function) -> Function:
-        name = self._name or _place_of(func)
+        name = self._name or _get_descriptive_name_of_object(func)
 
         @wraps(func)
         def profiled(*args: Any, **kwargs: Any) -> Any:
@@ -208,14 +260,15 @@ class ProfilerContext:
             raise ValueError("a profiler of a block needs a name")
         adaptor = _adaptor()
         if adaptor is not None:
-            adaptor.push_counters()
+            _push(adaptor)
         self._entered.adaptors.append(adaptor)
         return self
 
     def __exit__(self, *exc: object) -> None:
         adaptor = self._entered.adaptors.pop()  # the block may have changed the default resource
         if adaptor is not None:
-            self._records.add(self._name, adaptor.pop_counters())
+            of_thread = adaptor.pop_thread_counters()
+            self._records.add(self._name, adaptor.pop_counters(), of_thread)
 
 
 def profiler(

@@ -3,9 +3,8 @@
 The figures of all processes that use librmm-c, as Python objects.
 
 They come from the tree of rmmfs where it is mounted, else straight from the processes' segments,
-which needs no daemon. Segments have no peaks and no free_bytes of the whole node: free_bytes of a
-device is None then, other figures that only the daemon has are missing, and so may be processes
-that ended more than a minute ago.
+which needs no daemon. Only the daemon knows the peaks of a device of the whole node: they are None
+then, and processes that ended more than a minute ago may be missing.
 """
 import json
 import os
@@ -16,12 +15,6 @@ from rmm_c import _segments
 
 Figures = Dict[str, Optional[int]]
 Path = Union[str, "os.PathLike[str]"]
-
-SHARED_FOLDER = "/run/rmm"
-_SUMS = (
-    "current_bytes total_bytes total_count freed_count padding_bytes reserved_bytes oom_count "
-    "invalid_free_count limit_count free_bytes current_count cached_bytes"
-).split()
 
 
 class _HasFigures:
@@ -133,15 +126,12 @@ def open_tree(path: Optional[Path] = None) -> Tree:
     """
     if path is not None:
         given = os.fspath(path)
-        return _from_mount(given) if _is_mount(given) else _from_folders([given])
+        return _from_mount(given) if _is_mount(given) else _from_segments(given)
     if "RMM_RUNTIME_DIR" not in os.environ:
         for mount in ("/rmm", os.path.expanduser("~/rmm")):
             if _is_mount(mount):
                 return _from_mount(mount)
-    folders = [_segments.own_folder()]
-    if "RMM_RUNTIME_DIR" not in os.environ and os.path.isdir(SHARED_FOLDER):
-        folders.append(SHARED_FOLDER)
-    return _from_folders(list(dict.fromkeys(folders)))
+    return _from_segments()
 
 
 def _is_mount(path: str) -> bool:
@@ -150,17 +140,19 @@ def _is_mount(path: str) -> bool:
 
 def _from_mount(path: str) -> Tree:
     with open(os.path.join(path, "json"), encoding="utf-8") as file:
-        found = json.load(file)
+        return _tree(path, json.load(file))
+
+
+def _from_segments(*folder: str) -> Tree:
+    found = _segments.read_node(*folder)
+    tree = _tree(os.pathsep.join(filter(os.path.isdir, found["folders"])), found)
+    tree.processes.sort(key=lambda process: (not process.is_live, process.pid))
+    return tree
+
+
+def _tree(source: str, found: Dict[str, Any]) -> Tree:
     devices = [_device(each) for each in found["devices"]]
-    return Tree(path, devices, [_process(each) for each in found["processes"]])
-
-
-def _from_folders(folders: List[str]) -> Tree:
-    processes = []
-    for folder in folders:
-        processes += [_process(each) for each in _segments.read_folder(folder)]
-    processes.sort(key=lambda process: (not process.is_live, process.pid))
-    return Tree(os.pathsep.join(folders), _sums(processes), processes)
+    return Tree(source, devices, [_process(each) for each in found["processes"]])
 
 
 def _process(found: Dict[str, Any]) -> Process:
@@ -178,37 +170,7 @@ def _device(found: Dict[str, Any]) -> Device:
 
 
 def _figures(found: Dict[str, Any]) -> Figures:
-    """The numbers, with those that follow from others."""
-    figures = {
+    """The numbers; None is a figure that is not known."""
+    return {
         name: value for name, value in found.items() if value is None or isinstance(value, int)
     }
-    if "current_count" not in figures:
-        figures["current_count"] = _difference(found, "total_count", "freed_count")
-        figures["cached_bytes"] = _difference(
-            found, "reserved_bytes", "current_bytes", "padding_bytes"
-        )
-    return figures
-
-
-def _difference(found: Dict[str, Any], whole: str, *parts: str) -> Optional[int]:
-    """What is left of a figure, at least 0; None if one of them is unknown."""
-    if any(not isinstance(found.get(name), int) for name in (whole, *parts)):
-        return None
-    rest: int = found[whole] - sum(found[part] for part in parts)
-    return max(0, rest)
-
-
-def _sum(known: Optional[int], more: Optional[int]) -> Optional[int]:
-    """None if one of them is unknown: a part would pass for the whole."""
-    return None if known is None or more is None else known + more
-
-
-def _sums(processes: List[Process]) -> List[Device]:
-    """The devices of the node: figures of live processes that can be added."""
-    sums: Dict[str, Figures] = {}
-    for process in processes:
-        for device in process.devices if process.is_live else ():
-            known = sums.setdefault(device.name, dict.fromkeys(_SUMS, 0))
-            for name in _SUMS:
-                known[name] = _sum(known[name], device.figures.get(name))
-    return [Device(name, figures) for name, figures in sorted(sums.items())]

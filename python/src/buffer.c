@@ -93,13 +93,13 @@ static bool copy_in(buffer_object_t *self, const arguments_t *with)
     rmm_status_t status;
     bool is_good;
 
-    if (sources == NULL || !buffers_settle(sources, &self->home)) {
+    if (sources == NULL || !buffers_settle(sources, &self->own_place)) {
         Py_XDECREF(sources);
         return false;
     }
     library_enter(&call);
     status = rmm_device_buffer_copy_from_host(
-        &self->buffer, 0, with->ptr, with->size, self->home.stream->stream);
+        &self->buffer, 0, with->ptr, with->size, self->own_place.stream->stream);
     is_good = library_leave(&call, status);
     Py_DECREF(sources);
     return is_good;
@@ -112,7 +112,7 @@ static bool create(buffer_object_t *self, const arguments_t *with)
     library_call_t call;
     rmm_status_t status;
 
-    self->home.stream = stream;
+    self->own_place.stream = stream;
     if (stream == NULL || (with->mr != NULL && (mr = resource_of(with->mr)) == NULL)) {
         return false;
     }
@@ -121,7 +121,7 @@ static bool create(buffer_object_t *self, const arguments_t *with)
     if (!library_leave(&call, status)) {
         return false;
     }
-    self->home = place_on(stream, rmm_device_buffer_device(&self->buffer));
+    self->own_place = place_on(stream, rmm_device_buffer_device(&self->buffer));
     self->mr = with->mr != NULL
                    ? Py_NewRef(with->mr)
                    : resource_wrapper(rmm_device_buffer_resource(&self->buffer));
@@ -155,7 +155,7 @@ bool buffer_begin_copy(
     library_call_t call;
     rmm_status_t status;
 
-    self->home = *at;
+    self->own_place = *at;
     Py_INCREF(at->stream);
     self->mr = Py_NewRef(from->mr);
     library_enter(&call);
@@ -199,8 +199,8 @@ static int buffer_traverse(PyObject *object, visitproc visit, void *arg)
 
     Py_VISIT(Py_TYPE(object));
     Py_VISIT(self->mr);
-    Py_VISIT(self->home.stream);
-    Py_VISIT(self->away.stream);
+    Py_VISIT(self->own_place.stream);
+    Py_VISIT(self->other_place.stream);
     return 0;
 }
 
@@ -218,7 +218,7 @@ static void free_memory(buffer_object_t *self)
     PyErr_Restore(error, value, traceback);
 }
 
-/* Of a buffer in a cycle, before the garbage collector clears any part of it: the free may run
+/* Frees a buffer in a cycle before the garbage collector clears any part of it: the free may run
  * functions of Python that are parts. A finalizer that revives the buffer finds it empty. */
 static void buffer_finalize(PyObject *object)
 {
@@ -243,8 +243,8 @@ static void buffer_dealloc(PyObject *object)
         free_memory(self);
     }
     Py_XDECREF(self->mr);
-    Py_XDECREF(self->home.stream);
-    Py_XDECREF(self->away.stream);
+    Py_XDECREF(self->own_place.stream);
+    Py_XDECREF(self->other_place.stream);
     type->tp_free(object);
     Py_DECREF(type);
 }
@@ -286,7 +286,7 @@ static PyObject *get_mr(PyObject *object, void *unused)
 static PyObject *get_stream(PyObject *object, void *unused)
 {
     (void)unused;
-    return Py_NewRef((PyObject *)((buffer_object_t *)object)->home.stream);
+    return Py_NewRef((PyObject *)((buffer_object_t *)object)->own_place.stream);
 }
 
 static int set_stream(PyObject *object, PyObject *value, void *unused)
@@ -302,13 +302,13 @@ static int set_stream(PyObject *object, PyObject *value, void *unused)
         }
         return -1;
     }
-    place = place_on(stream, self->home.device);
+    place = place_on(stream, self->own_place.device);
     if (!buffer_settle(self, &place)) {
         Py_DECREF(stream);
         return -1;
     }
     rmm_device_buffer_set_stream(&self->buffer, stream->stream);
-    buffer_move_home(self, place);
+    buffer_set_place(self, place);
     return 0;
 }
 

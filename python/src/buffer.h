@@ -10,10 +10,10 @@
 
 typedef struct buffer_object {
     PyObject_HEAD rmm_device_buffer_t buffer;
-    PyObject *mr;        /* NULL until it is looked at or given */
-    place_t home;        /* where the buffer is used and freed */
-    place_t away;        /* where a method has queued work since, if anywhere */
-    uint64_t away_count; /* changes of `away` */
+    PyObject *mr;               /* NULL until it is looked at or given */
+    place_t own_place;          /* where the buffer is used and freed */
+    place_t other_place;        /* where a method has queued work since, if anywhere */
+    uint64_t other_place_count; /* changes of `other_place` */
     PyObject *weak_references;
     Py_ssize_t pins;                       /* views and DLPack tensors of the memory */
     struct buffer_object *next, *previous; /* of the live ones, for buffers_at() */
@@ -25,7 +25,7 @@ typedef struct buffer_object {
 
 /* The place becomes that of the buffer, with the reference. Nothing is queued elsewhere: the
  * caller has settled the buffer there. */
-void buffer_move_home(buffer_object_t *self, place_t place);
+void buffer_set_place(buffer_object_t *self, place_t place);
 /* For work on the memory that follows at a place: wait for what was queued elsewhere. NULL:
  * wait for everything. False: an exception is set. */
 bool buffer_settle(buffer_object_t *self, const place_t *at);

@@ -29,7 +29,7 @@ static PyObject *change(buffer_object_t *self, size_fn fn, uint64_t bytes, PyObj
     if (stream == NULL) {
         return NULL;
     }
-    at = place_on(stream, self->home.device);
+    at = place_on(stream, self->own_place.device);
     if (!buffer_settle(self, &at)) {
         Py_DECREF(stream);
         return NULL;
@@ -41,7 +41,7 @@ static PyObject *change(buffer_object_t *self, size_fn fn, uint64_t bytes, PyObj
         return NULL;
     }
     buffer_look(self);
-    buffer_move_home(self, at);
+    buffer_set_place(self, at);
     Py_RETURN_NONE;
 }
 
@@ -131,7 +131,7 @@ static PyObject *copy(PyObject *object, PyObject *args, bool to_host)
         (stream = stream_from(on)) == NULL) {
         return NULL;
     }
-    at = place_on(stream, self->home.device);
+    at = place_on(stream, self->own_place.device);
     if (buffer_settle(self, &at) &&
         PyObject_GetBuffer(host, &view, to_host ? PyBUF_CONTIG : PyBUF_CONTIG_RO) ==
             0) {
@@ -159,14 +159,14 @@ static PyObject *write_from(PyObject *object, PyObject *args)
     return copy(object, args, false);
 }
 
-/* Of `bytes` bytes from an address on to the beginning of the buffer, which the caller has
- * checked. What is no buffer's memory is waited for, because nothing else would order its
+/* Copies `bytes` bytes from an address to the beginning of the buffer; the caller has checked
+ * the size. What is no buffer's memory is waited for, because nothing else would order its
  * end. */
 static rmm_status_t
 queue_copy(buffer_object_t *self, const void *from, uint64_t bytes, rmm_stream_t stream)
 {
     rmm_device_scope_t scope;
-    rmm_status_t status = rmm_device_scope_enter(self->home.device, &scope);
+    rmm_status_t status = rmm_device_scope_enter(self->own_place.device, &scope);
 
     if (status == RMM_OK) {
         status = rmm_memcpy_async(
@@ -213,7 +213,7 @@ static PyObject *copy_from(PyObject *object, PyObject *args)
     if (bytes > rmm_device_buffer_size(&self->buffer)) {
         PyErr_SetString(PyExc_ValueError, "more bytes than the buffer has");
     } else {
-        at = place_on(stream, self->home.device);
+        at = place_on(stream, self->own_place.device);
         sources = PyObject_TypeCheck(source, buffer_type) ? Py_BuildValue("[O]", source)
                                                           : buffers_at(from, bytes);
         is_good = sources != NULL && copy_between(self, sources, from, bytes, &at);
@@ -227,7 +227,7 @@ static PyObject *copy_from(PyObject *object, PyObject *args)
 static PyObject *copy_as(PyObject *object, PyObject *type)
 {
     buffer_object_t *self = (buffer_object_t *)object;
-    place_t at = place_on(self->home.stream, self->home.device);
+    place_t at = place_on(self->own_place.stream, self->own_place.device);
     buffer_object_t *made;
 
     if (!PyType_Check(type) || !PyType_IsSubtype((PyTypeObject *)type, buffer_type)) {
@@ -261,7 +261,7 @@ static PyObject *prefetch_to(PyObject *object, PyObject *args)
         (stream = stream_from(on)) == NULL) {
         return NULL;
     }
-    at = place_on(stream, self->home.device);
+    at = place_on(stream, self->own_place.device);
     library_enter(&call);
     status = rmm_device_buffer_prefetch(&self->buffer, device, stream->stream);
     is_good = library_leave(&call, status) && buffer_queued(self, &at);
@@ -312,7 +312,7 @@ static PyObject *capacity(PyObject *object, PyObject *unused)
 
 PyMethodDef buffer_methods[] = {
     {"resize", KEYWORD_FUNCTION(resize), METH_VARARGS | METH_KEYWORDS,
-     "resize($self, new_size, stream=None)\n--\n\n"
+     "resize($self, new_size, stream=...)\n--\n\n"
      "To new_size bytes, with the contents up to there; added bytes are "
      "uninitialised.\n"
      "Above the capacity the memory moves, in the order of the stream, by default the\n"
@@ -320,10 +320,10 @@ PyMethodDef buffer_methods[] = {
      "Raises BufferError while a view or a DLPack array uses the memory, and\n"
      "MemoryError; the buffer is unchanged then."},
     {"reserve", KEYWORD_FUNCTION(reserve), METH_VARARGS | METH_KEYWORDS,
-     "reserve($self, new_capacity, stream=None)\n--\n\n"
+     "reserve($self, new_capacity, stream=...)\n--\n\n"
      "Raise the capacity to at least new_capacity bytes. Otherwise as resize()."},
     {"shrink_to_fit", KEYWORD_FUNCTION(shrink_to_fit), METH_VARARGS | METH_KEYWORDS,
-     "shrink_to_fit($self, stream=None)\n--\n\n"
+     "shrink_to_fit($self, stream=...)\n--\n\n"
      "Make the capacity the size. Otherwise as resize()."},
     {"capacity", capacity, METH_NOARGS,
      "capacity($self)\n--\n\nThe bytes that fit without a reallocation."},

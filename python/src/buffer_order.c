@@ -2,12 +2,12 @@
 /*
  * What orders work on a buffer's memory behind earlier work.
  *
- * A buffer has a home: its stream, on its device. Whatever the program does with the memory
- * by means that the package does not see is at home. The package itself may queue work
- * elsewhere (a copy on another stream); the last such place is `away`. Before work at a place
- * begins, that place is ordered behind home and away (rmm_stream_order()). So what was queued
- * on the memory and is not done is at home, at `away`, or at what they are behind, and a free
- * at home is ordered behind `away` alone.
+ * A buffer has a place of its own: its stream, on its device. Work that the program queues on the
+ * memory by means that the package does not see is there. The package itself may queue work
+ * elsewhere (a copy on another stream); the last such place is `other_place`. Before work at a
+ * place begins, that place is ordered behind both (rmm_stream_order()). So all work on the memory
+ * that is not done is at one of the two, or at what they are behind, and a free at the own place
+ * is ordered behind `other_place` alone.
  *
  * The host waits where no stream can: for the per-thread default stream of another thread, for
  * a view, and for work on a stream that nothing keeps alive, because later nobody can be asked
@@ -83,7 +83,7 @@ static rmm_status_t run_wait(const wait_t *wait)
     return status == RMM_ERR_UNSUPPORTED ? RMM_OK : status;
 }
 
-/* Of a place, for work that follows at another one; NULL: for the host. */
+/* Waits for a place before work at another one; NULL: the host waits. */
 static bool
 wait_at(const buffer_object_t *self, const place_t *place, const place_t *at)
 {
@@ -96,16 +96,16 @@ wait_at(const buffer_object_t *self, const place_t *place, const place_t *at)
 
 /* --- order ---------------------------------------------------------------------------- */
 
-void buffer_move_home(buffer_object_t *self, place_t place)
+void buffer_set_place(buffer_object_t *self, place_t place)
 {
-    stream_object_t *before = self->home.stream;
-    stream_object_t *away = self->away.stream;
+    stream_object_t *before = self->own_place.stream;
+    stream_object_t *other = self->other_place.stream;
 
-    self->home = place;
-    self->away = (place_t){NULL, 0, 0};
-    self->away_count++;
+    self->own_place = place;
+    self->other_place = (place_t){NULL, 0, 0};
+    self->other_place_count++;
     Py_XDECREF(before);
-    Py_XDECREF(away);
+    Py_XDECREF(other);
 }
 
 static bool is_elsewhere(const place_t *place, const place_t *at)
@@ -113,44 +113,46 @@ static bool is_elsewhere(const place_t *place, const place_t *at)
     return place->stream != NULL && (at == NULL || !place_is(place, at));
 }
 
-static bool settle_home(buffer_object_t *self, const place_t *at)
+static bool settle_own(buffer_object_t *self, const place_t *at)
 {
-    place_t home = self->home;
+    place_t own = self->own_place;
     bool is_good = true;
 
-    if (is_elsewhere(&home, at)) {
-        Py_INCREF(home.stream);
-        is_good = wait_at(self, &home, at);
-        Py_DECREF(home.stream);
+    if (is_elsewhere(&own, at)) {
+        Py_INCREF(own.stream);
+        is_good = wait_at(self, &own, at);
+        Py_DECREF(own.stream);
     }
     return is_good;
 }
 
 /* Another thread that reads the memory may queue work meanwhile. */
-static bool settle_away(buffer_object_t *self, const place_t *at)
+static bool settle_other(buffer_object_t *self, const place_t *at)
 {
-    uint64_t count = self->away_count - 1;
+    uint64_t count = self->other_place_count - 1;
     bool is_good = true;
 
-    while (is_good && count != self->away_count && is_elsewhere(&self->away, at)) {
-        place_t away = self->away;
+    while (is_good && count != self->other_place_count &&
+           is_elsewhere(&self->other_place, at)) {
+        place_t other = self->other_place;
 
-        count = self->away_count;
-        Py_INCREF(away.stream);
-        is_good = wait_at(self, &away, at);
-        Py_DECREF(away.stream);
+        count = self->other_place_count;
+        Py_INCREF(other.stream);
+        is_good = wait_at(self, &other, at);
+        Py_DECREF(other.stream);
     }
-    if (is_good && count == self->away_count &&
-        (at == NULL || place_is(at, &self->home))) {
-        Py_CLEAR(self->away.stream); /* it is done, or home is behind it */
-        self->away_count++;
+    if (is_good && count == self->other_place_count &&
+        (at == NULL || place_is(at, &self->own_place))) {
+        Py_CLEAR(
+            self->other_place.stream); /* it is done, or the own place is behind it */
+        self->other_place_count++;
     }
     return is_good;
 }
 
 bool buffer_settle(buffer_object_t *self, const place_t *at)
 {
-    return self->memory == NULL || (settle_home(self, at) && settle_away(self, at));
+    return self->memory == NULL || (settle_own(self, at) && settle_other(self, at));
 }
 
 bool buffer_queued(buffer_object_t *self, const place_t *at)
@@ -161,21 +163,21 @@ bool buffer_queued(buffer_object_t *self, const place_t *at)
         return true;
     }
     if (self->pins != 0 ||
-        (!stream_is_kept(at->stream) && !place_is(at, &self->home))) {
+        (!stream_is_kept(at->stream) && !place_is(at, &self->own_place))) {
         return wait_at(
             self, at,
             NULL); /* the host may look at any time; or nobody can ask later */
     }
-    if (place_is(at, &self->home)) {
+    if (place_is(at, &self->own_place)) {
         return true;
     }
-    if (!settle_away(self, at)) {
+    if (!settle_other(self, at)) {
         return false;
     }
     Py_INCREF(at->stream);
-    before = self->away.stream;
-    self->away = *at;
-    self->away_count++;
+    before = self->other_place.stream;
+    self->other_place = *at;
+    self->other_place_count++;
     Py_XDECREF(before);
     return true;
 }
@@ -193,13 +195,13 @@ void buffer_settle_before_free(buffer_object_t *self)
 {
     wait_t wait;
 
-    if (self->home.thread != 0 &&
-        place_on(self->home.stream, 0).thread != self->home.thread) {
-        wait = wait_for(self, &self->home, NULL);
+    if (self->own_place.thread != 0 &&
+        place_on(self->own_place.stream, 0).thread != self->own_place.thread) {
+        wait = wait_for(self, &self->own_place, NULL);
         wait_quietly(&wait);
     }
-    if (self->away.stream != NULL) {
-        wait = wait_for(self, &self->away, &self->home);
+    if (self->other_place.stream != NULL) {
+        wait = wait_for(self, &self->other_place, &self->own_place);
         wait_quietly(&wait);
     }
 }

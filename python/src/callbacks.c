@@ -116,6 +116,28 @@ static rmm_status_t status_of_exception(void)
     return status;
 }
 
+/* For rmm_c.rapids: an exception of RMM becomes the one that the call of this thread raises, if a
+ * call from Python it is. */
+static void raise_in_call(int is_memory_error, const char *message)
+{
+    PyGILState_STATE state;
+
+    if (innermost == NULL || !Py_IsInitialized()) {
+        return;
+    }
+    state = PyGILState_Ensure();
+    PyErr_SetString(is_memory_error ? PyExc_MemoryError : PyExc_RuntimeError, message);
+    keep_exception();
+    PyGILState_Release(state);
+}
+
+static PyObject *raise_function(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    return PyLong_FromUnsignedLongLong((uintptr_t)raise_in_call);
+}
+
 static PyObject *stream_at(rmm_stream_t stream)
 {
     PyObject *number = PyLong_FromVoidPtr(stream);
@@ -424,5 +446,6 @@ PyMethodDef callback_functions[] = {
      NULL},
     {"create_failure_callback", KEYWORD_FUNCTION(create_failure_callback),
      METH_VARARGS | METH_KEYWORDS, NULL},
+    {"raise_function", raise_function, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

@@ -1,83 +1,219 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A function for each resource of the library, which gives a fresh Python resource its C
- * resource: create_NAME(self, [upstream], OPTION=...). Callback resources are in callbacks.c,
- * adaptors in adaptors.c.
+ * A fresh Python resource gets its C resource: create(self, KIND, [upstream], OPTION=...) for each
+ * line of KINDS. The options are fields of the C creator's, under their names. Callback resources
+ * are in callbacks.c.
  */
 #include "module.h"
 
-/* --- resources without options -------------------------------------------------------- */
+enum { OPTIONS_MAX = 8 };
 
-static const struct {
-    const char *kind;
-    rmm_status_t (*create)(rmm_resource_t **out);
-} plain_creators[] = {
-    {"cuda", rmm_cuda_resource_create},
-    {"managed", rmm_managed_resource_create},
-    {"pinned", rmm_pinned_resource_create},
-    {"host", rmm_host_resource_create},
-    {"system", rmm_system_resource_create},
-    {"async_managed", rmm_async_managed_resource_create},
-};
+/*
+ * What the library creates
+ *   PLAIN(kind)             of nothing
+ *   ALONE(kind, options)    of options
+ *   OVER(kind, options)     of an upstream and options
+ *   ADAPTOR(kind, options)  likewise, by rmm_KIND_adaptor_create()
+ */
+#define NO_OPTIONS
+#define KINDS(PLAIN, ALONE, OVER, ADAPTOR)                                             \
+    PLAIN(cuda)                                                                        \
+    PLAIN(managed)                                                                     \
+    PLAIN(pinned)                                                                      \
+    PLAIN(host)                                                                        \
+    PLAIN(system)                                                                      \
+    PLAIN(async_managed)                                                               \
+    ALONE(                                                                             \
+        async,                                                                         \
+        OPTION(async, initial_pool_bytes) OPTION(async, release_threshold_bytes)       \
+            OPTION(async, handle_types) OPTION(async, flags) OPTION(async, location)   \
+                OPTION(async, numa_node))                                              \
+    ALONE(sam_headroom, OPTION(sam_headroom, headroom_bytes))                          \
+    OVER(                                                                              \
+        pool,                                                                          \
+        OPTION(pool, initial_bytes) OPTION(pool, maximum_bytes) OPTION(pool, flags))   \
+    OVER(arena, OPTION(arena, arena_bytes) OPTION(arena, dump_on_failure))             \
+    OVER(                                                                              \
+        fixed_size,                                                                    \
+        OPTION(fixed_size, block_bytes) OPTION(fixed_size, blocks_per_chunk))          \
+    OVER(binning, OPTION(binning, min_exponent) OPTION(binning, max_exponent))         \
+    ADAPTOR(                                                                           \
+        aligned, OPTION(aligned, alignment_bytes) OPTION(aligned, threshold_bytes))    \
+    ADAPTOR(fallback, OPTION(fallback, alternate))                                     \
+    ADAPTOR(limiting, OPTION(limiting, limit_bytes))                                   \
+    ADAPTOR(                                                                           \
+        logging, OPTION(logging, path) OPTION(logging, auto_flush)                     \
+                     OPTION(logging, format) OPTION(logging, flush_interval_ms))       \
+    ADAPTOR(prefetch, NO_OPTIONS)                                                      \
+    ADAPTOR(retry, OPTION(retry, timeout_ms))                                          \
+    ADAPTOR(statistics, NO_OPTIONS)                                                    \
+    ADAPTOR(thread_safe, NO_OPTIONS)                                                   \
+    ADAPTOR(tracking, OPTION(tracking, capture_stacks))                                \
+    ADAPTOR(wait, OPTION(wait, timeout_ms))
 
-static rmm_status_t
-run_plain(rmm_resource_t *upstream, const void *options, rmm_resource_t **out)
-{
-    (void)upstream;
-    return plain_creators[*(const size_t *)options].create(out);
-}
+/* --- their creators, in one shape ------------------------------------------------------- */
 
-static PyObject *create_plain(PyObject *module, PyObject *args)
-{
-    PyObject *self;
-    const char *kind;
-
-    (void)module;
-    if (!PyArg_ParseTuple(args, "O!s", resource_type, &self, &kind)) {
-        return NULL;
+#define CREATOR(kind, call)                                                            \
+    static rmm_status_t create_##kind(                                                 \
+        rmm_resource_t *upstream, const void *options, rmm_resource_t **out)           \
+    {                                                                                  \
+        (void)upstream;                                                                \
+        (void)options;                                                                 \
+        return call;                                                                   \
     }
-    for (size_t i = 0; i < sizeof(plain_creators) / sizeof(plain_creators[0]); i++) {
-        if (strcmp(plain_creators[i].kind, kind) == 0) {
-            return resource_create(self, NULL, run_plain, &i);
+#define CREATE_PLAIN(kind) CREATOR(kind, rmm_##kind##_resource_create(out))
+#define CREATE_ALONE(kind, ...)                                                        \
+    CREATOR(kind, rmm_##kind##_resource_create(options, out))
+#define CREATE_OVER(kind, ...)                                                         \
+    CREATOR(kind, rmm_##kind##_resource_create(upstream, options, out))
+#define CREATE_ADAPTOR(kind, ...)                                                      \
+    CREATOR(kind, rmm_##kind##_adaptor_create(upstream, options, out))
+
+KINDS(CREATE_PLAIN, CREATE_ALONE, CREATE_OVER, CREATE_ADAPTOR)
+
+/* --- the table ---------------------------------------------------------------------------- */
+
+typedef enum option_type {
+    IS_BOOL,
+    IS_UINT32,
+    IS_UINT64,
+    IS_TEXT,
+    IS_RESOURCE
+} option_type_t;
+
+typedef struct option {
+    const char *name; /* NULL: there are no more */
+    size_t offset;
+    option_type_t type;
+} option_t;
+
+typedef struct kind {
+    const char *name;
+    create_fn create;
+    size_t options_bytes; /* 0: it takes none */
+    option_t options[OPTIONS_MAX];
+} kind_t;
+
+/* clang-format off */
+#define TYPE_OF(field)                                                                 \
+    _Generic((field),                                                                  \
+        bool: IS_BOOL,                                                                 \
+        uint32_t: IS_UINT32,                                                           \
+        uint64_t: IS_UINT64,                                                           \
+        const char *: IS_TEXT,                                                         \
+        rmm_resource_t *: IS_RESOURCE)
+/* clang-format on */
+#define OPTION(kind, field)                                                            \
+    {#field, offsetof(rmm_##kind##_options_t, field),                                  \
+     TYPE_OF(((rmm_##kind##_options_t *)0)->field)},
+#define PLAIN_ROW(kind) {#kind, create_##kind, 0, {{NULL}}},
+#define ROW(kind, options)                                                             \
+    {#kind, create_##kind, sizeof(rmm_##kind##_options_t), {options{NULL}}},
+
+static const kind_t kinds[] = {KINDS(PLAIN_ROW, ROW, ROW, ROW)};
+
+static const kind_t *kind_of(const char *name)
+{
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        if (strcmp(kinds[i].name, name) == 0) {
+            return &kinds[i];
         }
     }
-    return PyErr_Format(PyExc_ValueError, "no resource '%s' without options", kind);
+    PyErr_Format(PyExc_ValueError, "no resource '%s'", name);
+    return NULL;
 }
 
-/* --- resources of the driver ---------------------------------------------------------- */
+/* --- options -------------------------------------------------------------------------------- */
 
-static rmm_status_t
-run_async(rmm_resource_t *upstream, const void *options, rmm_resource_t **out)
+static const option_t *option_of(const kind_t *kind, PyObject *name)
 {
-    (void)upstream;
-    return rmm_async_resource_create(options, out);
+    for (const option_t *option = kind->options; option->name != NULL; option++) {
+        if (PyUnicode_CompareWithASCIIString(name, option->name) == 0) {
+            return option;
+        }
+    }
+    PyErr_Format(PyExc_TypeError, "'%U' is no option of '%s'", name, kind->name);
+    return NULL;
 }
 
-static PyObject *create_async(PyObject *module, PyObject *args, PyObject *kwargs)
+/* The bytes of a text stay as long as the list does. */
+static bool take_text(PyObject *value, PyObject *texts, const char **out)
 {
-    static char *names[] = {
-        "self",         "initial_pool_bytes",  "release_threshold_bytes",
-        "handle_types", "release_unused",      "name",
-        "peer_access",  "wait_before_refusal", NULL};
-    rmm_async_options_t options = RMM_ASYNC_OPTIONS_INIT;
-    PyObject *self;
-    int release_unused = 0;
-    int peer_access = 1;
-    int waits = 0;
+    PyObject *bytes = NULL;
+    bool is_kept =
+        PyUnicode_FSConverter(value, &bytes) && PyList_Append(texts, bytes) == 0;
+
+    *out = is_kept ? PyBytes_AS_STRING(bytes) : NULL;
+    Py_XDECREF(bytes);
+    return is_kept;
+}
+
+static bool take(option_type_t type, PyObject *value, PyObject *texts, void *field)
+{
+    int truth;
+
+    switch (type) {
+    case IS_BOOL:
+        truth = PyObject_IsTrue(value);
+        *(bool *)field = truth > 0;
+        return truth >= 0;
+    case IS_UINT32:
+        return as_uint32(value, field);
+    case IS_UINT64:
+        return as_uint64(value, field);
+    case IS_TEXT:
+        return take_text(value, texts, field);
+    case IS_RESOURCE:
+        *(rmm_resource_t **)field = resource_of(value);
+        return *(rmm_resource_t **)field != NULL;
+    }
+    return false;
+}
+
+/* Into an options struct of zeros, which are the defaults. */
+static bool
+take_options(const kind_t *kind, PyObject *named, PyObject *texts, char *options)
+{
+    PyObject *name, *value;
+    Py_ssize_t position = 0;
+
+    *(size_t *)(void *)options = kind->options_bytes; /* struct_size, the first field */
+    while (named != NULL && PyDict_Next(named, &position, &name, &value)) {
+        const option_t *option = option_of(kind, name);
+
+        if (option == NULL ||
+            !take(option->type, value, texts, options + option->offset)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static PyObject *create(PyObject *module, PyObject *args, PyObject *named)
+{
+    PyObject *self, *upstream = NULL, *texts, *result = NULL;
+    const kind_t *kind;
+    const char *name;
+    char *options;
 
     (void)module;
-    if (!PyArg_ParseTupleAndKeywords(
-            args, kwargs, "O!|O&O&O&pzpp", names, resource_type, &self, as_uint64,
-            &options.initial_pool_bytes, as_uint64, &options.release_threshold_bytes,
-            as_uint32, &options.handle_types, &release_unused, &options.name,
-            &peer_access, &waits)) {
+    if (!PyArg_ParseTuple(args, "O!s|O", resource_type, &self, &name, &upstream) ||
+        (kind = kind_of(name)) == NULL) {
         return NULL;
     }
-    options.flags = (release_unused ? RMM_ASYNC_RELEASE_UNUSED : 0) |
-                    (peer_access ? 0 : RMM_ASYNC_NO_PEER_ACCESS) |
-                    (waits ? RMM_ASYNC_WAIT_BEFORE_REFUSAL : 0);
-    return resource_create(self, NULL, run_async, &options);
+    options = PyMem_Calloc(1, sizeof(size_t) + kind->options_bytes);
+    texts = PyList_New(0);
+    if (options == NULL) {
+        PyErr_NoMemory();
+    } else if (texts != NULL && take_options(kind, named, texts, options)) {
+        result = resource_create(self, upstream, kind->create, options);
+    }
+    Py_XDECREF(texts);
+    PyMem_Free(options);
+    return result;
 }
+
+/* --- of one kind only ------------------------------------------------------------------- */
 
 static rmm_status_t
 run_async_view(rmm_resource_t *upstream, const void *pool, rmm_resource_t **out)
@@ -96,106 +232,6 @@ static PyObject *create_async_view(PyObject *module, PyObject *args)
         return NULL;
     }
     return resource_create(self, NULL, run_async_view, &pool);
-}
-
-static rmm_status_t
-run_sam_headroom(rmm_resource_t *upstream, const void *options, rmm_resource_t **out)
-{
-    (void)upstream;
-    return rmm_sam_headroom_resource_create(options, out);
-}
-
-static PyObject *create_sam_headroom(PyObject *module, PyObject *args, PyObject *kwargs)
-{
-    static char *names[] = {"self", "headroom_bytes", "name", NULL};
-    rmm_sam_headroom_options_t options = RMM_SAM_HEADROOM_OPTIONS_INIT;
-    PyObject *self;
-
-    (void)module;
-    if (!PyArg_ParseTupleAndKeywords(
-            args, kwargs, "O!O&|z", names, resource_type, &self, as_uint64,
-            &options.headroom_bytes, &options.name)) {
-        return NULL;
-    }
-    return resource_create(self, NULL, run_sam_headroom, &options);
-}
-
-/* --- resources over an upstream ------------------------------------------------------- */
-
-RMM_CREATOR(pool_resource)
-RMM_CREATOR(arena_resource)
-RMM_CREATOR(fixed_size_resource)
-RMM_CREATOR(binning_resource)
-
-static PyObject *create_pool(PyObject *module, PyObject *args, PyObject *kwargs)
-{
-    static char *names[] = {
-        "self", "upstream", "initial_bytes", "maximum_bytes", "flags", "name", NULL};
-    rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
-    PyObject *self, *upstream;
-
-    (void)module;
-    if (!PyArg_ParseTupleAndKeywords(
-            args, kwargs, "O!O|O&O&O&z", names, resource_type, &self, &upstream,
-            as_uint64, &options.initial_bytes, as_uint64, &options.maximum_bytes,
-            as_uint64, &options.flags, &options.name)) {
-        return NULL;
-    }
-    upstream = upstream != Py_None ? upstream : NULL;
-    return resource_create(self, upstream, create_pool_resource, &options);
-}
-
-static PyObject *create_arena(PyObject *module, PyObject *args, PyObject *kwargs)
-{
-    static char *names[] = {"self",      "upstream", "arena_bytes", "dump_on_failure",
-                            "dump_path", "name",     NULL};
-    rmm_arena_options_t options = RMM_ARENA_OPTIONS_INIT;
-    PyObject *self, *upstream;
-    int dump = 0;
-
-    (void)module;
-    if (!PyArg_ParseTupleAndKeywords(
-            args, kwargs, "O!O|O&pzz", names, resource_type, &self, &upstream,
-            as_uint64, &options.arena_bytes, &dump, &options.dump_path,
-            &options.name)) {
-        return NULL;
-    }
-    options.dump_on_failure = (uint32_t)dump;
-    return resource_create(self, upstream, create_arena_resource, &options);
-}
-
-static PyObject *create_fixed_size(PyObject *module, PyObject *args, PyObject *kwargs)
-{
-    static char *names[] = {"self", "upstream", "block_bytes", "blocks_per_chunk",
-                            "name", NULL};
-    rmm_fixed_size_options_t options = RMM_FIXED_SIZE_OPTIONS_INIT;
-    PyObject *self, *upstream;
-
-    (void)module;
-    if (!PyArg_ParseTupleAndKeywords(
-            args, kwargs, "O!O|O&O&z", names, resource_type, &self, &upstream,
-            as_uint64, &options.block_bytes, as_uint64, &options.blocks_per_chunk,
-            &options.name)) {
-        return NULL;
-    }
-    return resource_create(self, upstream, create_fixed_size_resource, &options);
-}
-
-static PyObject *create_binning(PyObject *module, PyObject *args, PyObject *kwargs)
-{
-    static char *names[] = {"self",         "upstream", "min_exponent",
-                            "max_exponent", "name",     NULL};
-    rmm_binning_options_t options = RMM_BINNING_OPTIONS_INIT;
-    PyObject *self, *upstream;
-
-    (void)module;
-    if (!PyArg_ParseTupleAndKeywords(
-            args, kwargs, "O!O|O&O&z", names, resource_type, &self, &upstream,
-            as_uint32, &options.min_exponent, as_uint32, &options.max_exponent,
-            &options.name)) {
-        return NULL;
-    }
-    return resource_create(self, upstream, create_binning_resource, &options);
 }
 
 static PyObject *binning_add_bin(PyObject *module, PyObject *args)
@@ -252,19 +288,8 @@ static PyObject *check_spec(PyObject *module, PyObject *args)
 }
 
 PyMethodDef creator_functions[] = {
-    {"create_plain", create_plain, METH_VARARGS, NULL},
-    {"create_async", KEYWORD_FUNCTION(create_async), METH_VARARGS | METH_KEYWORDS,
-     NULL},
+    {"create", KEYWORD_FUNCTION(create), METH_VARARGS | METH_KEYWORDS, NULL},
     {"create_async_view", create_async_view, METH_VARARGS, NULL},
-    {"create_sam_headroom", KEYWORD_FUNCTION(create_sam_headroom),
-     METH_VARARGS | METH_KEYWORDS, NULL},
-    {"create_pool", KEYWORD_FUNCTION(create_pool), METH_VARARGS | METH_KEYWORDS, NULL},
-    {"create_arena", KEYWORD_FUNCTION(create_arena), METH_VARARGS | METH_KEYWORDS,
-     NULL},
-    {"create_fixed_size", KEYWORD_FUNCTION(create_fixed_size),
-     METH_VARARGS | METH_KEYWORDS, NULL},
-    {"create_binning", KEYWORD_FUNCTION(create_binning), METH_VARARGS | METH_KEYWORDS,
-     NULL},
     {"binning_add_bin", binning_add_bin, METH_VARARGS, NULL},
     {"create_from_spec", create_from_spec, METH_VARARGS, NULL},
     {"check_spec", check_spec, METH_VARARGS, NULL},

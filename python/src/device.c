@@ -48,6 +48,22 @@ static PyObject *device_set(PyObject *module, PyObject *args)
     return library_leave(&call, status) ? Py_NewRef(Py_None) : NULL;
 }
 
+static PyObject *device_supports(PyObject *module, PyObject *args)
+{
+    library_call_t call;
+    rmm_status_t status;
+    int device, ability;
+    bool is_supported = false;
+
+    (void)module;
+    if (!PyArg_ParseTuple(args, "ii", &device, &ability)) {
+        return NULL;
+    }
+    library_enter(&call);
+    status = rmm_device_supports(device, (rmm_device_ability_t)ability, &is_supported);
+    return library_leave(&call, status) ? PyBool_FromLong(is_supported) : NULL;
+}
+
 static PyObject *available_device_memory(PyObject *module, PyObject *unused)
 {
     size_t free_bytes = 0, total_bytes = 0;
@@ -171,6 +187,7 @@ PyMethodDef device_functions[] = {
     {"device_count", device_count, METH_NOARGS, NULL},
     {"device_current", device_current, METH_NOARGS, NULL},
     {"device_set", device_set, METH_VARARGS, NULL},
+    {"device_supports", device_supports, METH_VARARGS, NULL},
     {"available_device_memory", available_device_memory, METH_NOARGS, NULL},
     {"percent_of_free_device_memory", percent_of_free_device_memory, METH_VARARGS,
      NULL},

@@ -43,7 +43,10 @@ static PyObject *stats(PyObject *module, PyObject *object)
         !set_number(map, "total_count", figures.total_count) ||
         !set_number(map, "reserved_bytes", figures.reserved_bytes) ||
         !set_number(map, "oom_count", figures.oom_count) ||
-        !set_number(map, "invalid_free_count", figures.invalid_free_count)) {
+        !set_number(map, "invalid_free_count", figures.invalid_free_count) ||
+        !set_number(map, "free_bytes", figures.free_bytes) ||
+        !set_number(map, "largest_free_bytes", figures.largest_free_bytes) ||
+        !set_number(map, "maximum_bytes", figures.maximum_bytes)) {
         Py_CLEAR(map);
     }
     return map;
@@ -58,7 +61,8 @@ typedef struct figure {
     rmm_status_t (*scope)(rmm_resource_t *mr, rmm_stats_t *out);
 } figure_t;
 
-/* Of the arguments (resource, name); a table ends with an empty name. NULL: an exception. */
+/* The figure that the arguments (resource, name) ask for; a table ends with an empty name.
+ * NULL: an exception. */
 static const figure_t *
 figure_of(PyObject *args, const figure_t *table, rmm_resource_t **mr_out)
 {
@@ -88,9 +92,11 @@ static const figure_t properties[] = {
     {"fixed_size_blocks_per_chunk", .number = rmm_fixed_size_get_blocks_per_chunk},
     {"aligned_alignment", .number = rmm_aligned_get_alignment},
     {"aligned_threshold", .number = rmm_aligned_get_threshold},
+    {"fallback_alternate_count", .number = rmm_fallback_get_alternate_count},
     {"limiting_allocated", .number = rmm_limiting_get_allocated},
     {"limiting_alignment", .number = rmm_limiting_get_alignment},
     {"limiting_limit", .number = rmm_limiting_get_limit},
+    {"wait_waiting", .number = rmm_wait_get_waiting},
     {NULL},
 };
 
@@ -115,6 +121,14 @@ static PyObject *async_pool_handle(PyObject *module, PyObject *object)
 
     (void)module;
     return mr != NULL ? PyLong_FromVoidPtr(rmm_async_resource_pool_handle(mr)) : NULL;
+}
+
+static PyObject *fallback_alternate(PyObject *module, PyObject *object)
+{
+    rmm_resource_t *mr = resource_of(object);
+
+    (void)module;
+    return mr != NULL ? PyLong_FromVoidPtr(rmm_fallback_get_alternate(mr)) : NULL;
 }
 
 /* --- scopes --------------------------------------------------------------------------- */
@@ -249,6 +263,7 @@ PyMethodDef figure_functions[] = {
     {"stats", stats, METH_O, NULL},
     {"query", query, METH_VARARGS, NULL},
     {"async_pool_handle", async_pool_handle, METH_O, NULL},
+    {"fallback_alternate", fallback_alternate, METH_O, NULL},
     {"statistics", statistics, METH_VARARGS, NULL},
     {"tracking_outstanding", tracking_outstanding, METH_O, NULL},
     {"tracking_report", tracking_report, METH_O, NULL},

@@ -186,26 +186,43 @@ bool add_type(PyObject *module, const char *name, PyType_Spec *spec, PyTypeObjec
     return true;
 }
 
+static const struct {
+    const char *name;
+    long value;
+} numbers[] = {
+    {"ABILITY_ASYNC", RMM_ABILITY_ASYNC},
+    {"ABILITY_ASYNC_MANAGED", RMM_ABILITY_ASYNC_MANAGED},
+    {"ABILITY_MANAGED", RMM_ABILITY_MANAGED},
+    {"ABILITY_POOL_VIRTUAL", RMM_ABILITY_POOL_VIRTUAL},
+    {"ABILITY_SYSTEM", RMM_ABILITY_SYSTEM},
+    {"ASYNC_HANDLE_FABRIC", RMM_ASYNC_HANDLE_FABRIC},
+    {"ASYNC_HANDLE_POSIX_FD", RMM_ASYNC_HANDLE_POSIX_FD},
+    {"ASYNC_NO_PEER_ACCESS", RMM_ASYNC_NO_PEER_ACCESS},
+    {"ASYNC_ON_HOST", RMM_ASYNC_ON_HOST},
+    {"ASYNC_ON_NEAREST_NODE", RMM_ASYNC_ON_NEAREST_NODE},
+    {"ASYNC_ON_NODE", RMM_ASYNC_ON_NODE},
+    {"ASYNC_RELEASE_UNUSED", RMM_ASYNC_RELEASE_UNUSED},
+    {"ASYNC_WAIT_BEFORE_REFUSAL", RMM_ASYNC_WAIT_BEFORE_REFUSAL},
+    {"DEVICE_ACCESSIBLE", RMM_DEVICE_ACCESSIBLE},
+    {"DEVICE_HOST", RMM_DEVICE_HOST},
+    {"HOST_ACCESSIBLE", RMM_HOST_ACCESSIBLE},
+    {"LOGGING_FORMAT_POOL_SIZE", RMM_LOGGING_FORMAT_POOL_SIZE},
+    {"POOL_NO_PEER_ACCESS", RMM_POOL_NO_PEER_ACCESS},
+    {"POOL_VIRTUAL", RMM_POOL_VIRTUAL},
+    {"STREAM_LEGACY", 1},
+    {"STREAM_NEVER_CAPTURES", RMM_STREAM_NEVER_CAPTURES},
+    {"STREAM_NON_BLOCKING", RMM_STREAM_NON_BLOCKING},
+    {"STREAM_PER_THREAD", 2},
+};
+
 static bool add_numbers(PyObject *module)
 {
-    return PyModule_AddIntConstant(module, "STREAM_LEGACY", 1) == 0 &&
-           PyModule_AddIntConstant(module, "STREAM_PER_THREAD", 2) == 0 &&
-           PyModule_AddIntConstant(
-               module, "STREAM_NON_BLOCKING", RMM_STREAM_NON_BLOCKING) == 0 &&
-           PyModule_AddIntConstant(
-               module, "STREAM_NEVER_CAPTURES", RMM_STREAM_NEVER_CAPTURES) == 0 &&
-           PyModule_AddIntConstant(module, "DEVICE_HOST", RMM_DEVICE_HOST) == 0 &&
-           PyModule_AddIntConstant(
-               module, "DEVICE_ACCESSIBLE", RMM_DEVICE_ACCESSIBLE) == 0 &&
-           PyModule_AddIntConstant(module, "HOST_ACCESSIBLE", RMM_HOST_ACCESSIBLE) ==
-               0 &&
-           PyModule_AddIntConstant(module, "POOL_VIRTUAL", RMM_POOL_VIRTUAL) == 0 &&
-           PyModule_AddIntConstant(
-               module, "POOL_NO_PEER_ACCESS", RMM_POOL_NO_PEER_ACCESS) == 0 &&
-           PyModule_AddIntConstant(
-               module, "ASYNC_HANDLE_POSIX_FD", RMM_ASYNC_HANDLE_POSIX_FD) == 0 &&
-           PyModule_AddIntConstant(
-               module, "ASYNC_HANDLE_FABRIC", RMM_ASYNC_HANDLE_FABRIC) == 0;
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        if (PyModule_AddIntConstant(module, numbers[i].name, numbers[i].value) < 0) {
+            return false;
+        }
+    }
+    return true;
 }
 
 static struct PyModuleDef definition = {
@@ -218,9 +235,9 @@ static struct PyModuleDef definition = {
 
 PyMODINIT_FUNC PyInit__core(void)
 {
-    PyMethodDef *parts[] = {callback_functions, creator_functions, adaptor_functions,
-                            device_functions,   figure_functions,  log_functions,
-                            memory_functions,   dlpack_functions,  stream_functions};
+    PyMethodDef *parts[] = {callback_functions, creator_functions, device_functions,
+                            figure_functions,   log_functions,     memory_functions,
+                            dlpack_functions,   stream_functions,  exchange_functions};
     PyObject *module = PyModule_Create(&definition);
 
     if (module == NULL) {
@@ -233,7 +250,7 @@ PyMODINIT_FUNC PyInit__core(void)
         }
     }
     if (!add_stream(module) || !add_resource(module) || !add_buffer(module) ||
-        !add_numbers(module)) {
+        !add_exchange(module) || !add_numbers(module)) {
         Py_DECREF(module);
         return NULL;
     }

@@ -84,7 +84,7 @@ typedef struct stream_object {
 
 extern PyTypeObject *stream_type;
 
-/* A new reference to a Stream: of a Stream itself, of NULL and None the default one, else of
+/* A new reference to a Stream: of a Stream itself, of NULL the default one, of None none, else of
  * what as_stream makes of it. */
 stream_object_t *stream_from(PyObject *object);
 /* library_leave() of a call on a stream, of which this drops the caller's reference: not before
@@ -142,14 +142,6 @@ typedef rmm_status_t (*create_fn)(
 PyObject *resource_create(
     PyObject *self, PyObject *upstream, create_fn create, const void *options);
 
-/* The shape of most creators: the function create_NAME() for resource_create(). */
-#define RMM_CREATOR(kind)                                                              \
-    static rmm_status_t create_##kind(                                                 \
-        rmm_resource_t *upstream, const void *options, rmm_resource_t **out)           \
-    {                                                                                  \
-        return rmm_##kind##_create(upstream, options, out);                            \
-    }
-
 /* --- callbacks (callbacks.c) ---------------------------------------------------------- */
 
 /* The wrapper of a resource over Python functions ends: from now on the C resource owns them.
@@ -179,11 +171,12 @@ void buffer_unpin(PyObject *object);
 bool add_stream(PyObject *module);
 bool add_resource(PyObject *module);
 bool add_buffer(PyObject *module);
+bool add_exchange(PyObject *module);
 extern PyMethodDef callback_functions[];
 extern PyMethodDef creator_functions[];
-extern PyMethodDef adaptor_functions[];
 extern PyMethodDef device_functions[];
 extern PyMethodDef dlpack_functions[];
+extern PyMethodDef exchange_functions[];
 extern PyMethodDef figure_functions[];
 extern PyMethodDef log_functions[];
 extern PyMethodDef memory_functions[];

@@ -336,12 +336,12 @@ static PyObject *get_upstream(PyObject *object, void *unused)
 
 static PyMethodDef methods[] = {
     {"allocate", KEYWORD_FUNCTION(allocate), METH_FASTCALL | METH_KEYWORDS,
-     "allocate($self, nbytes, stream=None, alignment=0)\n--\n\n"
+     "allocate($self, nbytes, stream=..., alignment=0)\n--\n\n"
      "The address of nbytes bytes, usable in the order of a stream, by default the\n"
      "legacy default stream. The alignment is a power of two; 0: 256. No bytes: 0.\n"
      "Raises OutOfMemoryError, another BadAllocError, or what a callback raises."},
     {"deallocate", KEYWORD_FUNCTION(deallocate), METH_FASTCALL | METH_KEYWORDS,
-     "deallocate($self, ptr, nbytes, stream=None, alignment=0)\n--\n\n"
+     "deallocate($self, ptr, nbytes, stream=..., alignment=0)\n--\n\n"
      "Free memory in the order of a stream, with the size and the alignment of its\n"
      "allocation. A wrong free is logged, counted in stats().invalid_free_count, and\n"
      "changes nothing."},

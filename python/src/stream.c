@@ -144,8 +144,12 @@ stream_object_t *stream_from(PyObject *object)
 {
     PyObject *made;
 
-    if (object == NULL || object == Py_None) {
+    if (object == NULL) {
         object = hooks.default_stream;
+    }
+    if (object == Py_None) { /* a mistake: None makes Stream() a new stream */
+        PyErr_SetString(PyExc_TypeError, "stream argument cannot be None");
+        return NULL;
     }
     if (PyObject_TypeCheck(object, stream_type)) {
         Py_INCREF(object);

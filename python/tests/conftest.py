@@ -2,6 +2,7 @@
 """Every test runs on the simulated GPU, in a private folder, and begins with the defaults."""
 import atexit
 import contextlib
+import ctypes
 import os
 import shutil
 import tempfile
@@ -27,6 +28,14 @@ def initial_defaults():
     """A test leaves neither another default resource nor live blocks of the simulated GPU."""
     yield
     rmm_c.reinitialize(devices=[0, 1])
+
+
+@pytest.fixture
+def simulated():
+    """<rmm/sim.h>, in the library of the simulated GPU that librmm-c has loaded."""
+    rmm_c.mr.CudaMemoryResource()
+    name = f"librmm-sim.so.{rmm_c.__version__.rpartition('.')[0]}"
+    return ctypes.CDLL(name, mode=os.RTLD_NOLOAD | os.RTLD_NOW)
 
 
 @pytest.fixture

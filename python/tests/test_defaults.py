@@ -241,9 +241,8 @@ def test_the_debug_log_has_levels_and_a_file(tmp_path):
     assert "limit" in (tmp_path / "debug.log").read_text()
     rmm.flush_logger()
     rmm.set_flush_level(levels.info)
-    assert rmm.get_flush_level() is levels.trace
-    with pytest.raises(ValueError):
-        rmm.set_logging_level(99)
+    assert rmm.get_flush_level() is levels.info
+    rmm.set_flush_level(levels.trace)
 
 
 def test_a_level_that_was_compiled_out_is_a_warning():
@@ -256,9 +255,12 @@ with warnings.catch_warnings(record=True) as caught:
 if rmm.should_log(rmm.level_enum.trace):
     print(caught == [], rmm.get_logging_level().name)
 else:
-    print("compiled out" in str(caught[0].message), rmm.get_logging_level().name)
+    said = str(caught[0].message)
+    print("RMM will not log level_enum.trace" in said, rmm.get_logging_level().name)
+rmm._core.log_set_level(4)
+assert rmm.get_logging_level().name == "error"
 """
-    assert run(program) in ("True debug", "True trace")
+    assert run(program) == "True trace"
 
 
 def test_import_rmm_imports_this_package():

@@ -18,6 +18,7 @@ KINDS = [
     (mr.CudaMemoryResource, (2, 0)),
     (mr.ManagedMemoryResource, (13, 0)),
     (mr.PinnedHostMemoryResource, (3, 0)),
+    (mr.CudaAsyncPinnedMemoryResource, (3, 0)),
     (mr.HostMemoryResource, (1, 0)),
     (lambda: mr.StatisticsResourceAdaptor(mr.PinnedHostMemoryResource()), (3, 0)),
 ]
@@ -100,7 +101,8 @@ def test_the_figures_of_this_process_are_read_from_its_segment(pool):
     assert 1000 in [each.current_bytes for each in found]
     assert device.current_bytes >= 1000 and device.current_count >= 1
     assert tree.device(0).current_bytes == tree.device("gpu0").current_bytes >= 1000
-    assert tree.device(0).free_bytes is None  # a segment has it of resources only
+    assert tree.device(0).free_bytes == sum(each.free_bytes for each in device.resources)
+    assert tree.device(0).peak_bytes is None and device.peak_bytes >= 1000  # the daemon's
     assert "current_bytes" in dir(device)
     with pytest.raises(AttributeError, match="no figure"):
         device.nonsense

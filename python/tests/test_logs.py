@@ -11,6 +11,7 @@ import pytest
 
 import rmm_c as rmm
 from rmm_c import mr
+from rmm_c.allocators import torch
 
 ROWS = 100
 
@@ -212,3 +213,16 @@ def test_rows_wait_no_longer_than_the_interval(tmp_path):
     time.sleep(0.05)
     log.deallocate(log.allocate(1000), 1000)
     assert len(rows_of(log.get_file_name())) >= 3
+
+
+def test_rows_have_the_size_of_the_pool_on_request(tmp_path):
+    mr.set_current_device_resource(mr.PoolMemoryResource(mr.CudaMemoryResource(), 4 << 20, 4 << 20))
+    rmm.enable_logging(tmp_path / "log.csv", pool_size=True)
+    kept = rmm.DeviceBuffer(size=1000)
+    rmm.DeviceBuffer(size=3000)
+    log = tmp_path / "log.dev0.csv"
+    assert log.read_text().splitlines()[0].endswith(",Size,Stream,PoolBytes,UsedBytes")
+    figures = [tuple(map(int, row.split(",")[6:])) for row in rows_of(log)]
+    assert figures == [(4 << 20, used) for used in (1000, 4000, 4000)]
+    live = torch.snapshot(log)["segments"]
+    assert sum(segment["allocated_size"] for segment in live) == kept.size

@@ -226,9 +226,8 @@ class _Copied:
 
 
 @pytest.mark.parametrize("flags", CudaStreamFlags)
-def test_a_copy_on_a_stream_that_captures_becomes_part_of_the_graph(flags, pools):
+def test_a_copy_on_a_stream_that_captures_becomes_part_of_the_graph(flags, pools, simulated):
     """The work before the capture is the program's to order, and is not looked at."""
-    simulated = ctypes.CDLL(rmm._core.__file__)  # finds what the module is linked with
     stream, graph = Stream(flags=flags), ctypes.c_void_p()
     handle = ctypes.c_void_p(stream.handle)
     source = rmm.DeviceBuffer.to_device(contents(1))

@@ -30,6 +30,7 @@ MAKERS = {
     "sam_headroom": lambda: mr.SamHeadroomMemoryResource(MIB),
     "async": mr.CudaAsyncMemoryResource,
     "async_managed": mr.CudaAsyncManagedMemoryResource,
+    "async_pinned": mr.CudaAsyncPinnedMemoryResource,
     "pool": lambda: mr.PoolMemoryResource(cuda(), MIB),
     "pool_virtual": lambda: mr.VirtualPoolMemoryResource(),
     "arena": lambda: mr.ArenaMemoryResource(cuda(), "64MiB"),
@@ -38,12 +39,15 @@ MAKERS = {
     "custom": lambda: mr.CallbackMemoryResource(allocate_on_device, cuda().deallocate),
     "aligned": lambda: mr.AlignedResourceAdaptor(cuda(), 4096),
     "failure_callback": lambda: mr.FailureCallbackResourceAdaptor(cuda(), lambda nbytes: False),
+    "fallback": lambda: mr.FallbackResourceAdaptor(cuda(), mr.ManagedMemoryResource()),
     "limiting": lambda: mr.LimitingResourceAdaptor(cuda(), MIB),
     "logging": None,
     "prefetch": lambda: mr.PrefetchResourceAdaptor(mr.ManagedMemoryResource()),
+    "retry": lambda: mr.RetryResourceAdaptor(cuda(), 20),
     "statistics": lambda: mr.StatisticsResourceAdaptor(cuda()),
     "thread_safe": lambda: mr.ThreadSafeResourceAdaptor(cuda()),
     "tracking": lambda: mr.TrackingResourceAdaptor(cuda(), capture_stacks=True),
+    "wait": lambda: mr.WaitResourceAdaptor(cuda(), 20),
 }
 
 

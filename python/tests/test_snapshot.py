@@ -189,6 +189,12 @@ def test_logs_may_be_compressed_and_joined(tmp_path):
         "extended.csv": (first + second)
         .replace(b"Stream\n", b"Stream,Device,DurationNs,Caller\n")
         .replace(b"0x1\n", b"0x1,0,-1,main+0x10\n"),
+        "pool size.csv": (first + second)
+        .replace(b"Stream\n", b"Stream,PoolBytes,UsedBytes\n")
+        .replace(b"0x1\n", b"0x1,4194304,1000\n"),
+        "all columns.csv": (first + second)
+        .replace(b"Stream\n", b"Stream,PoolBytes,UsedBytes,Device,DurationNs,Caller\n")
+        .replace(b"0x1\n", b"0x1,4194304,1000,0,-1,main+0x10\n"),
     }.items():
         log = tmp_path / name
         log.write_bytes(content)

@@ -175,6 +175,101 @@ def test_the_default_records_are_there():
     assert "a block of the default" in statistics.default_profiler_records.report()
 
 
+def test_records_by_thread_are_what_each_thread_did(threads):
+    """All are in the block at once, so that the scopes of RMM's interface mix."""
+    statistics.enable_statistics()
+    records = ProfilerRecords()
+    meet = threading.Barrier(4)
+
+    def work(number):
+        threading.current_thread().name = f"worker {number}"
+        for _ in range(2):
+            with profiler(records=records, name="block"):
+                meet.wait()
+                kept = [rmm.DeviceBuffer(size=1000 * number) for _ in range(number)]
+                with profiler(records=records, name="inner"):
+                    rmm.DeviceBuffer(size=7)
+                meet.wait()
+                del kept
+            meet.wait()
+
+    with threads(work, (1, 2, 3, 4)):
+        pass
+    by_thread = records.thread_records
+    assert set(by_thread) == {f"worker {number}" for number in (1, 2, 3, 4)}
+    for number in (1, 2, 3, 4):
+        kept = 1000 * number * number
+        block, inner = (by_thread[f"worker {number}"][name] for name in ("block", "inner"))
+        assert (block.num_calls, block.memory_peak) == (2, kept + 7)
+        assert block.memory_total == 2 * (kept + 7)
+        assert (inner.num_calls, inner.memory_peak, inner.memory_total) == (2, 7, 14)
+    assert records.records["block"].num_calls == 8
+    tables = records.report(by_thread=True).split("Thread: ")
+    assert [table.split("\n")[0] for table in tables[1:]] == sorted(by_thread)
+    assert "     2          16,007          32,014  block" in tables[4]
+    assert "Thread: " not in records.report()
+
+
+def test_a_free_by_another_thread_counts_there():
+    statistics.enable_statistics()
+    records = ProfilerRecords()
+    kept = [rmm.DeviceBuffer(size=1000)]
+
+    def free():
+        with profiler(records=records, name="frees"):
+            kept.clear()
+            rmm.DeviceBuffer(size=300)
+
+    thread = threading.Thread(target=free, name="other")
+    with profiler(records=records, name="waits"):
+        thread.start()
+        thread.join()
+    frees = records.thread_records["other"]["frees"]
+    assert (frees.memory_peak, frees.memory_total) == (0, 300)
+    waits = records.thread_records[threading.current_thread().name]["waits"]
+    assert (waits.num_calls, waits.memory_peak, waits.memory_total) == (1, 0, 0)
+
+
+def test_records_of_many_threads_are_bounded():
+    records = ProfilerRecords()
+    figures = Statistics(0, 0, 5, 1, 5, 1)
+
+    def add():
+        records.add("block", figures, figures)
+
+    for number in range(1100):
+        thread = threading.Thread(target=add, name=f"request {number}")
+        thread.start()
+        thread.join()
+    assert len(records.thread_records) == 1001
+    assert records.thread_records["(other threads)"]["block"].num_calls == 100
+    assert records.records["block"].num_calls == 1100
+
+
+def test_records_that_a_program_adds_are_of_no_thread():
+    records = ProfilerRecords()
+    records.add("block", Statistics(0, 0, 5, 1, 5, 1))
+    records.add(name="block", data=Statistics(0, 0, 5, 1, 5, 1))
+    assert records.records["block"].num_calls == 2
+    assert records.thread_records == {}
+    assert "wasn't enabled" in records.report(by_thread=True)
+
+
+def test_the_profiler_begins_both_scopes_or_none(monkeypatch):
+    statistics.enable_statistics()
+    adaptor = mr.get_current_device_resource()
+
+    def fail():
+        raise MemoryError
+
+    monkeypatch.setattr(adaptor, "push_thread_counters", fail, raising=False)
+    with pytest.raises(MemoryError):
+        with profiler(records=ProfilerRecords(), name="block"):
+            pass
+    with pytest.raises(IndexError):
+        statistics.pop_statistics()
+
+
 def test_scopes_of_threads_do_not_mix(threads):
     adaptor = mr.StatisticsResourceAdaptor(mr.CudaMemoryResource())
     figures = {}

@@ -49,3 +49,25 @@ expect_consumer_output() { # PROGRAM
         die "unexpected output of $1: $output"
     echo "$output"
 }
+
+# RMM's header names of $compat and ours of $include, with every warning.
+compile() { # COMPILER STANDARD FILE FLAGS...
+    # shellcheck disable=SC2086
+    $1 -std=c++"$2" -Wall -Wextra -Wshadow -Wconversion -Wundef -Werror -I"$compat" -I"$include" "${@:4}" \
+        -fsyntax-only -x c++ "$3"
+}
+
+# The program for RMM 26.10, as each compiler and standard has it, on the simulated GPU.
+run_26_10() { # SOURCE LIBRARIES FLAG...
+    local compiler standard output
+    for compiler in "${CXX:-c++}" clang++; do
+        command -v "${compiler%% *}" >/dev/null || continue
+        for standard in 17 20; do
+            # shellcheck disable=SC2086
+            $compiler -std=c++$standard -Wall -Wextra -Wshadow -Wconversion -Wundef -Werror -I"$compat" -I"$include" \
+                "${@:3}" "$1/tests/abi/compat_26_10.cpp" -o "$work/26_10" -L"$libraries" -lrmm-c $2
+            output=$(RMM_LOG_LEVEL=off "$work/26_10")
+            [ "$output" = "RMM 26.10.0: 1 1 1 1" ] || die "$compiler, C++$standard: $output"
+        done
+    done
+}

@@ -23,7 +23,7 @@ by_find_package() {
 by_pkg_config() {
     export PKG_CONFIG_PATH="$libraries/pkgconfig"
     local flags
-    flags=$(pkg-config --cflags --libs rmm-c)
+    flags=$(pkg-config --cflags --libs rmm-c rmm-sim)
     program=$work/consumer
     # shellcheck disable=SC2086 # flags are words
     case "$language" in

@@ -38,8 +38,8 @@ LEFT = {  # page: {how a command, or a block of another language, begins: why it
         "tests/run --quick": OTHERS,
         "tests/run  ": OTHERS,
         "cmake --preset dev": OTHERS,
-        "for file in include": "abi.recipes",
     },
+    "docs/extending.md": {"for file in include": "abi.recipes"},
     "docs/amd.md": {"$ RMM_DRIVER=hip": "needs an AMD GPU", "ctest": OTHERS},
     "docs/building.md": {
         "cmake --preset install": "abi.install_preset",
@@ -72,6 +72,8 @@ LEFT = {  # page: {how a command, or a block of another language, begins: why it
         "tests/gpu/run": GPU,
         "RMM_DRIVER=sim tools/bench/measure": LONG,
         "tools/bench/": "reads what tools/bench/measure wrote",
+    },
+    "docs/internals/performance.md": {
         "cmake --preset nocuda": LONG,
         "tests/bench/instructions": "the step bench of tests/run",
     },
@@ -79,10 +81,9 @@ LEFT = {  # page: {how a command, or a block of another language, begins: why it
         "tests/run": OTHERS,
         "ctest": OTHERS,
         "tests/gpu/run": GPU,
-        "tests/mutate an_event": LONG,
-        "tests/mutate --only": LONG,
         "cmake --preset release": LONG,
         "tests/capacity/run": LONG,
+        "tests/mutate/run": LONG,
         "tools/bench/plot": "reads what tests/gpu/run wrote",
     },
 }

@@ -30,9 +30,12 @@ cp "$folder"/* "$work"
 cd "$work"
 for file in *.c; do
     name=${file%.c}
-    bash -eu <<<"${build//limits/$name}" || die "the line of the page does not build $file"
+    module=rmm-c
+    ! grep -q 'rmm_sim_' "$file" || module=rmm-sim
+    line=${build//limits/$name}
+    bash -eu <<<"${line/rmm-c/$module}" || die "the line of the page does not build $file"
     # shellcheck disable=SC2046 # flags are words
-    ${CC:-cc} -std=gnu11 -Wall -Wextra -Wshadow -Werror "$file" -o "$name" $(pkg-config --cflags --libs rmm-c)
+    ${CC:-cc} -std=gnu11 -Wall -Wextra -Wshadow -Werror "$file" -o "$name" $(pkg-config --cflags --libs "$module")
 done
 
 if [ -w /dev/fuse ] && [ -x "$stage/bin/rmmfs" ]; then

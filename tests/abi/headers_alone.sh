@@ -3,7 +3,7 @@
 # usage: headers_alone.sh INCLUDE_FOLDER [INCLUDE_FOLDER_OF_CUDA...]
 # Every public header compiles by itself, twice in one file, as strict C11 and as C++17 without
 # casts of C, with no other include folder: so it needs no CUDA header. Those for CCCL and Thrust compile with
-# the include folders of CUDA, where they are given.
+# the include folders of CUDA, where they are given; that for RAPIDS is the business of tests/rapids.
 set -euo pipefail
 cd "$1"
 cuda=("${@:2}")
@@ -39,7 +39,7 @@ while read -r header; do
         continue
     fi
     cxx_count=$((cxx_count + 1))
-done < <(find . -name '*.hpp' | sort)
+done < <(find . -name '*.hpp' ! -path ./rmm/cxx/rapids.hpp | sort)
 [ "$cxx_count" -gt 10 ]
 compilers=${CXX:-c++}
 command -v clang++ >/dev/null && compilers+=" clang++"
@@ -63,4 +63,5 @@ refused() { # COUNT REASON HEADER FLAGS...
 refused 1 'without -fno-exceptions' rmm/rmm.hpp -std=c++17 -fno-exceptions
 while read -r header; do
     refused 2 'needs C++17 or newer' "${header#./}" -std=c++14
-done < <(find . -name '*.hpp' | grep -vE 'cccl|thrust')
+done < <(find . -name '*.hpp' | grep -vE 'cccl|rapids|thrust')
+refused 2 'needs the headers of RAPIDS RMM' rmm/cxx/rapids.hpp -std=c++17

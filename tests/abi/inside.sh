@@ -12,7 +12,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 cuda=$2 build_type=$3 heavy=$4 library=$5
 source="$work/a/place of/another/name"
 mkdir -p "$source"
-cp -r "$1"/{CMakeLists.txt,cmake,compat,include,lib} "$source"
+cp -r "$1"/{CMakeLists.txt,cmake,compat,compat-classic,include,lib} "$source"
 
 add_subdirectory() {
     echo "add_subdirectory(\"$source\" rmm-c)"
@@ -42,7 +42,7 @@ get_directory_property(options_before COMPILE_OPTIONS)
 $($1)
 add_library(rmm outer.c) # static, as is CMake's default
 add_executable(consumer main.c)
-target_link_libraries(consumer PRIVATE rmm-c::rmm)
+target_link_libraries(consumer PRIVATE rmm-c::rmm rmm-c::rmm-sim)
 install(TARGETS consumer)
 
 # What rmm-c may leave: cache entries that begin with its name, CMake's own of what it found.
@@ -86,6 +86,8 @@ try_way() {
 }
 
 try_way add_subdirectory librmm-c.so
+others=$(find "$work/build/rmm-c" -name '*.o' | grep -v -E '/rmm_(core|pool_blocks|objects|sim_core|sim_objects)\.dir/' || true)
+[ -z "$others" ] || die "more than the library was built: $others"
 find "$work/build" -name 'librmm-c.*' -delete
 try_way fetch_content librmm-c.a
 [ -z "$(find "$work/build" -name 'librmm-c.so*')" ] || die "a shared library was built as well"
@@ -96,7 +98,7 @@ if [ "$build_type" != Debug ]; then
     while read -r object; do
         cmp "$work/build/rmm-c/lib/$object" "$(dirname "$library")/$object" || die "a build in another folder gives another library"
         count=$((count + 1))
-    done < <(cd "$work/build/rmm-c/lib" && find . -path '*/rmm_objects.dir/*.o')
+    done < <(cd "$work/build/rmm-c/lib" && find . -path '*/rmm_core.dir/*.o' -o -path '*/rmm_pool_blocks.dir/*.o' -o -path '*/rmm_objects.dir/*.o')
     [ "$count" -gt 100 ] || die "only $count objects compared"
     echo "$count objects are the same bytes in another folder"
 fi

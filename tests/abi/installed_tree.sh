@@ -14,7 +14,8 @@ diff <(cd "$source/compat" && find . -name '*.h' -o -name '*.hpp' | sort) \
     <(cd "$stage/include/rmm-c/compat" && find . -type f | sort) || die "installed headers of compat differ"
 
 libraries=$(library_folder "$stage")
-for file in "$libraries/pkgconfig/rmm-c.pc" "$libraries/cmake/rmm-c/rmm-c-config.cmake" \
+for file in "$libraries/librmm-sim.so" "$libraries/pkgconfig/rmm-c.pc" "$libraries/pkgconfig/rmm-sim.pc" \
+    "$libraries/cmake/rmm-c/rmm-c-config.cmake" \
     "$libraries/cmake/rmm-c/rmm-c-config-version.cmake" \
     "$libraries/cmake/rmm-c/rmm-c-targets.cmake"; do
     [ -s "$file" ] || die "not installed: $file"

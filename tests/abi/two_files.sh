@@ -11,6 +11,7 @@ soname=$(readelf -d "$2" | sed -n 's/.*Library soname: \[\(.*\)\]/\1/p')
 for folder in first second; do
     mkdir "$work/$folder"
     cp "$2" "$work/$folder/$soname"
+    cp "${2%/*}"/librmm-sim.so* "$work/$folder/"
 done
 ln -s "../first/$soname" "$work/second/link.so"
 ${CC:-cc} -std=gnu11 -Wall -Wextra -Werror -I"$1" "$here/two_copies.c" -o "$work/two_copies" \

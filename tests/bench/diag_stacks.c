@@ -42,13 +42,13 @@ static void allocate_and_free(void *context)
 /* One after the other, as the steps of a training do it. */
 static double round_ns(bench_t *bench, uint32_t ways)
 {
-    static void (*const climbs[MODULES])(const way_t *, uint32_t) = {
-        climb_0, climb_1, climb_2, climb_3};
+    static void (*const descends[MODULES])(const way_t *, uint32_t) = {
+        descend_0, descend_1, descend_2, descend_3};
 
     bench->spent_ns = 0;
     for (uint32_t i = 0; i < ways; i++) {
         const way_t way = {
-            .climbs = climbs,
+            .descends = descends,
             .number = i,
             .first = 10, /* what calls the program's main loop is the same for all */
             .end = 26,   /* and so is the way from a framework to its allocator */
@@ -56,7 +56,7 @@ static double round_ns(bench_t *bench, uint32_t ways)
             .arrived = allocate_and_free,
             .context = bench};
 
-        climb_0(&way, 0);
+        descend_0(&way, 0);
     }
     return (double)bench->spent_ns / ways;
 }

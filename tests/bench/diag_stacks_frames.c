@@ -12,7 +12,7 @@
         char room[bytes];                                                              \
                                                                                        \
         USE(room);                                                                     \
-        way->climbs[way_choice(way, level) % MODULES](way, level + 1);                 \
+        way->descends[way_choice(way, level) % MODULES](way, level + 1);               \
         USE(room); /* no tail call */                                                  \
     }
 
@@ -21,7 +21,7 @@ VARIANT(1, 48)
 VARIANT(2, 16)
 VARIANT(3, 96)
 
-void CLIMB(const way_t *way, uint32_t level)
+void DESCEND(const way_t *way, uint32_t level)
 {
     static void (*const variants[VARIANTS])(const way_t *, uint32_t) = {
         variant_0, variant_1, variant_2, variant_3};

@@ -8,7 +8,7 @@
 enum { MODULES = 4, VARIANTS = 4 };
 
 typedef struct way {
-    void (*const *climbs)(const struct way *way, uint32_t level); /* of each module */
+    void (*const *descends)(const struct way *way, uint32_t level); /* of each module */
     uint32_t number;
     uint32_t first,
         end; /* levels at which ways part; below and above all are the same */
@@ -30,9 +30,9 @@ static inline uint32_t way_choice(const way_t *way, uint32_t level)
     return mixed ^ mixed >> 16;
 }
 
-void climb_0(const way_t *way, uint32_t level);
-void climb_1(const way_t *way, uint32_t level);
-void climb_2(const way_t *way, uint32_t level);
-void climb_3(const way_t *way, uint32_t level);
+void descend_0(const way_t *way, uint32_t level);
+void descend_1(const way_t *way, uint32_t level);
+void descend_2(const way_t *way, uint32_t level);
+void descend_3(const way_t *way, uint32_t level);
 
 #endif /* RMM_BENCH_DIAG_STACKS_FRAMES_H */

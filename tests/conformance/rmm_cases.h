@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the programs of RMM's cases share (docs/rmm-cases.md): each case has RMM's name and
- * figures, and runs on the simulated GPU and on a real one.
+ * The common part of the programs of RMM's cases (tests/conformance/rmm_cases.md): each case has
+ * RMM's name and figures, and runs on the simulated GPU and on a real one.
  */
 #ifndef RMM_TESTS_CONFORMANCE_RMM_CASES_H
 #define RMM_TESTS_CONFORMANCE_RMM_CASES_H

@@ -19,10 +19,12 @@
 #include "pool/engine_impl.h"
 #include "resources/pool_resource.h"
 
-static rmm_status_t build_pool(rmm_resource_t *upstream, rmm_resource_t **out)
-{
-    return rmm_pool_resource_create(upstream, NULL, out);
-}
+#define WITH_DEFAULTS(type, largest)                                                   \
+    static rmm_status_t build_##type(rmm_resource_t *upstream, rmm_resource_t **out)   \
+    {                                                                                  \
+        return rmm_##type##_resource_create(upstream, NULL, out);                      \
+    }
+#include "conformance/subjects.def"
 
 static rmm_status_t build_over(
     rmm_status_t (*base)(rmm_resource_t **),
@@ -43,11 +45,6 @@ static rmm_status_t make_pool(rmm_resource_t **out)
     return build_over(rmm_cuda_resource_create, build_pool, out);
 }
 
-static rmm_status_t build_arena(rmm_resource_t *upstream, rmm_resource_t **out)
-{
-    return rmm_arena_resource_create(upstream, NULL, out);
-}
-
 static rmm_status_t make_pool_virtual(rmm_resource_t **out)
 {
     rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
@@ -63,7 +60,7 @@ static rmm_status_t share(rmm_status_t status, rmm_resource_t **pool)
         engine_t *engine = pool_from_base(*pool)->engine;
 
         rmm__mutex_lock(rmm__engine_mutex(engine));
-        rmm__engine_part_locked(engine, true);
+        rmm__engine_single_stream_end_locked(engine, true);
         rmm__mutex_unlock(rmm__engine_mutex(engine));
     }
     return status;
@@ -79,11 +76,6 @@ static rmm_status_t make_pool_virtual_shared(rmm_resource_t **out)
     return share(make_pool_virtual(out), out);
 }
 
-static rmm_status_t build_fixed_size(rmm_resource_t *upstream, rmm_resource_t **out)
-{
-    return rmm_fixed_size_resource_create(upstream, NULL, out);
-}
-
 static rmm_status_t build_binning(rmm_resource_t *upstream, rmm_resource_t **out)
 {
     rmm_binning_options_t options = RMM_BINNING_OPTIONS_INIT;
@@ -96,6 +88,24 @@ static rmm_status_t build_binning(rmm_resource_t *upstream, rmm_resource_t **out
 static rmm_status_t make_async(rmm_resource_t **out)
 {
     return rmm_async_resource_create(NULL, out);
+}
+
+static rmm_status_t make_async_at(uint32_t location, rmm_resource_t **out)
+{
+    rmm_async_options_t options = RMM_ASYNC_OPTIONS_INIT;
+
+    options.location = location;
+    return rmm_async_resource_create(&options, out);
+}
+
+static rmm_status_t make_async_pinned(rmm_resource_t **out)
+{
+    return make_async_at(RMM_ASYNC_ON_HOST, out);
+}
+
+static rmm_status_t make_async_host_numa(rmm_resource_t **out)
+{
+    return make_async_at(RMM_ASYNC_ON_NODE, out); /* node 0: every machine has it */
 }
 
 /* It alone keeps the pool that it looks at. */
@@ -159,6 +169,45 @@ static rmm_status_t build_limiting(rmm_resource_t *upstream, rmm_resource_t **ou
 static rmm_status_t make_limited(rmm_resource_t **out)
 {
     return build_over(rmm_cuda_resource_create, build_limiting, out);
+}
+
+/* Small blocks of the one, large ones and many of the other. */
+static rmm_status_t build_little(rmm_resource_t *upstream, rmm_resource_t **out)
+{
+    rmm_limiting_options_t options = RMM_LIMITING_OPTIONS_INIT;
+
+    options.limit_bytes = MIB / 2;
+    return rmm_limiting_adaptor_create(upstream, &options, out);
+}
+
+static rmm_status_t make_little(rmm_resource_t **out)
+{
+    return build_over(rmm_cuda_resource_create, build_little, out);
+}
+
+static rmm_status_t build_fallback(rmm_resource_t *upstream, rmm_resource_t **out)
+{
+    rmm_fallback_options_t options = RMM_FALLBACK_OPTIONS_INIT;
+    rmm_status_t status = rmm_managed_resource_create(&options.alternate);
+
+    if (status == RMM_OK) {
+        status = rmm_fallback_adaptor_create(upstream, &options, out);
+    }
+    rmm_resource_release(options.alternate);
+    return status;
+}
+
+static rmm_status_t build_retry(rmm_resource_t *upstream, rmm_resource_t **out)
+{
+    return rmm_retry_adaptor_create(upstream, NULL, out);
+}
+
+static rmm_status_t build_wait(rmm_resource_t *upstream, rmm_resource_t **out)
+{
+    rmm_wait_options_t options = RMM_WAIT_OPTIONS_INIT;
+
+    options.timeout_ms = 20; /* for what the cases refuse */
+    return rmm_wait_adaptor_create(upstream, &options, out);
 }
 
 static rmm_status_t build_prefetch(rmm_resource_t *upstream, rmm_resource_t **out)
@@ -262,8 +311,9 @@ static rmm_status_t make_custom(rmm_resource_t **out)
 
 const subject_t subjects[] = {
 #define SUBJECT(name, type, largest, base, build) {#name, #type, largest, base, build},
+#define WITH_DEFAULTS(type, largest)                                                   \
+    {#type, #type, largest, rmm_cuda_resource_create, build_##type},
 #include "conformance/subjects.def"
-#undef SUBJECT
 #define PLAIN(word) {#word, #word, UNLIMITED, rmm_##word##_resource_create, NULL},
 #include "device/spec_kinds.def"
 };

@@ -200,6 +200,25 @@ static void another_threads_capture_stays_whole(void **state)
     subject_end(cuda);
 }
 
+/* CUDA's pools of the host's memory do not allocate in a capture. It is told so, and goes on. */
+static bool is_refused_in_a_capture(rmm_resource_t *mr, rmm_stream_t stream)
+{
+    graph_t graph;
+    void *block;
+
+    if (strcmp(rmm_resource_type(mr), "async_pinned") != 0) {
+        return false;
+    }
+    begin_capture(stream);
+    assert_int_equal(
+        rmm_resource_alloc(mr, TARGET_BYTES, 0, stream, &block), RMM_ERR_UNSUPPORTED);
+    graph = end_capture(stream);
+    destroy_graph(&graph);
+    assert_ok(rmm_stream_destroy(stream));
+    subject_end(mr);
+    return true;
+}
+
 /* Taken inside, used by the graph, freed after it. */
 static void a_block_taken_in_a_capture_is_the_graphs(void **state)
 {
@@ -209,6 +228,9 @@ static void a_block_taken_in_a_capture_is_the_graphs(void **state)
     graph_t graph;
     void *block;
 
+    if (is_refused_in_a_capture(mr, stream)) {
+        return;
+    }
     begin_capture(stream);
     assert_ok(rmm_resource_alloc(mr, TARGET_BYTES, 0, stream, &block));
     if (on_device) {
@@ -234,6 +256,9 @@ static void a_free_in_a_capture_leaves_it_whole(void **state)
     graph_t graph;
     void *block;
 
+    if (is_refused_in_a_capture(mr, stream)) {
+        return;
+    }
     begin_capture(stream);
     for (int i = 0; i < ROUNDS; i++) {
         assert_ok(rmm_resource_alloc(mr, TARGET_BYTES, 0, stream, &block));
@@ -286,6 +311,9 @@ static void what_a_capture_used_comes_back_with_its_graph(void **state)
     uint64_t held;
     graph_t graph;
 
+    if (is_refused_in_a_capture(mr, stream)) {
+        return;
+    }
     use_blocks(mr, stream);
     assert_ok(rmm_stream_synchronize(stream));
     held = held_after_trim(mr);

@@ -18,6 +18,7 @@
 #include "base/resource_impl.h"
 #include "conformance/worker.h"
 #include "driver/driver.h"
+#include "driver/sim/control.h"
 
 enum { DEVICES_MAX = 4, ROUNDS = 20, SKIPPED = 77 };
 
@@ -214,7 +215,7 @@ static void a_free_waits_for_the_stream_of_another_device(void **state)
     for (uint64_t round = 0; round < rounds; round++) {
         rmm_stream_t stream;
 
-        rmm_sim_reseed(1 + round / KINDS);
+        rmm__sim_reseed(1 + round / KINDS);
         set_device(1);
         stream = stream_of_kind((int)(round % KINDS));
         rmm_resource_dealloc(mr, use_on_1(mr, stream, seen), USED_BYTES, 0, stream);
@@ -240,7 +241,7 @@ static void its_end_waits_for_the_work_of_another_device(void **state)
             subject_end(mr);
             return;
         }
-        rmm_sim_reseed(1 + round / KINDS);
+        rmm__sim_reseed(1 + round / KINDS);
         set_device(1);
         stream = stream_of_kind((int)(round % KINDS));
         (void)use_on_1(mr, stream, seen);
@@ -344,7 +345,7 @@ static void lives_on_every_device_at_once(void **state)
     }
     assert_held_on(-1);
     if (rmm_sim_active()) {
-        assert_string_equal(rmm_sim_last_violation(), "");
+        assert_string_equal(rmm__sim_violation_text(), "");
     }
 }
 

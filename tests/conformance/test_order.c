@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "driver/sim/control.h"
+
 enum { FEW_SEEDS = 40 };
 #define SMALL_BYTES (256 * KIB)
 
@@ -205,7 +207,7 @@ static void never_mixes_streams(void **state)
         traffic_t traffic = {
             .subject = &named->subject, .random = seed, .mr = named->subject.make()};
 
-        rmm_sim_reseed(seed);
+        rmm__sim_reseed(seed);
         run(&traffic);
         if (traffic.mixups != 0) {
             fail_msg(
@@ -219,7 +221,7 @@ static void never_mixes_streams(void **state)
         rmm_resource_release(traffic.mr);
         assert_int_equal(rmm_sim_allocated_bytes(0), 0);
     }
-    assert_string_equal(rmm_sim_last_violation(), "");
+    assert_string_equal(rmm__sim_violation_text(), "");
     assert_true(served > seeds * 100);
     /* a small one was full at times, or it was never short of blocks */
     assert_true(named->is_small == (served < most));

@@ -6,6 +6,8 @@
  */
 #include "conformance/rmm_cases.h"
 
+#include "driver/sim/control.h"
+
 typedef struct options {
     uint64_t initial_bytes, threshold_bytes;
     uint32_t handle_types;
@@ -210,7 +212,8 @@ static void use_pool(void **state)
     rmm_driver_mempool_t pool = NULL;
     rmm_resource_t *view;
 
-    assert_int_equal(gpu()->mempool_create(0, &pool), RMM_DRIVER_OK);
+    assert_int_equal(
+        gpu()->mempool_create(0, RMM_DRIVER_ON_DEVICE, &pool), RMM_DRIVER_OK);
     assert_ok(rmm_async_view_resource_create(pool, &view));
     assert_ptr_equal(rmm_async_resource_pool_handle(view), pool);
     use_once(view, 100);
@@ -223,7 +226,8 @@ static void not_taking_ownership_of_pool(void **state)
     rmm_driver_mempool_t pool = NULL;
     rmm_resource_t *view;
 
-    assert_int_equal(gpu()->mempool_create(0, &pool), RMM_DRIVER_OK);
+    assert_int_equal(
+        gpu()->mempool_create(0, RMM_DRIVER_ON_DEVICE, &pool), RMM_DRIVER_OK);
     for (int i = 0; i < 2; i++) {
         assert_ok(rmm_async_view_resource_create(pool, &view));
         use_once(view, 100);
@@ -314,7 +318,7 @@ static void headroom_mr_reserve_all_free_memory(void **state)
 
     use(ptr, 10 * MIB, RMM_STREAM_LEGACY);
     if (rmm_sim_active()) {
-        assert_int_equal(rmm_sim_preferred_at(ptr, 10 * MIB), RMM_DRIVER_HOST);
+        assert_int_equal(rmm__sim_preferred_at(ptr, 10 * MIB), RMM_DRIVER_HOST);
     }
     give(mr, ptr, 10 * MIB);
     rmm_resource_release(mr);

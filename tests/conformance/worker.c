@@ -13,6 +13,7 @@
 #include <rmm/sim.h>
 
 #include "driver/driver.h"
+#include "driver/sim/control.h"
 
 static const rmm_driver_t *gpu(void)
 {
@@ -220,6 +221,6 @@ void subject_end(rmm_resource_t *mr)
     if (rmm_sim_active()) {
         assert_int_equal(rmm_sim_allocated_bytes(0), 0);
         assert_int_equal(rmm_sim_allocated_bytes(1), 0);
-        assert_string_equal(rmm_sim_last_violation(), "");
+        assert_string_equal(rmm__sim_violation_text(), "");
     }
 }

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* RMM's header names over this library: streams, devices, containers, allocators, errors. */
 #define RMM_CXX_MAIN
+#include "cxx/failed_wait.hpp"
 #include "cxx/harness.hpp"
+#include "driver/sim/control.h"
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <memory>
 #include <sstream>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 #include <rmm/aligned.hpp>
@@ -20,6 +24,7 @@
 #include <rmm/device_buffer.hpp>
 #include <rmm/device_scalar.hpp>
 #include <rmm/device_uvector.hpp>
+#include <rmm/mr/callback_memory_resource.hpp>
 #include <rmm/mr/cuda_memory_resource.hpp>
 #include <rmm/mr/limiting_resource_adaptor.hpp>
 #include <rmm/mr/managed_memory_resource.hpp>
@@ -29,6 +34,9 @@
 #include <rmm/mr/tracking_resource_adaptor.hpp>
 #include <rmm/prefetch.hpp>
 #include <rmm/process_is_exiting.hpp>
+#include <rmm/version_config.hpp>
+
+#include "driver/sim/control.h"
 
 namespace
 {
@@ -67,7 +75,8 @@ CASE(streams_are_owned_viewed_and_compared)
     moved.synchronize_no_throw();
     CHECK(rmm::cuda_stream_default.is_default());
     CHECK(rmm::cuda_stream_legacy.is_default());
-    CHECK(rmm::cuda_stream_default != rmm::cuda_stream_legacy);
+    /* HIP has one handle for both */
+    CHECK((rmm::cuda_stream_default == rmm::cuda_stream_legacy) == RMM_COMPAT_HAS_HIP);
     CHECK(rmm::cuda_stream_per_thread.is_per_thread_default());
     CHECK(!view.is_default() && !view.is_per_thread_default());
 }
@@ -82,6 +91,73 @@ CASE(a_view_is_compared_with_a_handle_of_cuda)
     CHECK(handle != rmm::cuda_stream_default && rmm::cuda_stream_default != handle);
     CHECK(!(handle != view) && !(view != handle));
 }
+
+CASE(a_view_has_the_functions_of_a_stream_ref)
+{
+    const rmm::cuda_stream stream;
+    const rmm::cuda_stream_view view = stream;
+    constexpr cudaStream_t default_handle = rmm::cuda_stream_default.get();
+
+    CHECK(default_handle == nullptr && view.get() == stream.value());
+    view.sync();
+    CHECK(rmm_sim_fail("stream_synchronize:1"));
+    THROWS(rmm::cuda_error, view.sync());
+    (void)rmm_sim_fail(nullptr);
+}
+
+#if RMM_COMPAT_HAS_STREAM_REF
+/* A function of a program for RMM 26.10. */
+static cudaStream_t handle_of_ref(cuda::stream_ref stream)
+{
+    return stream.get();
+}
+
+CASE(what_names_a_stream_is_a_stream_ref_of_cccl)
+{
+    const rmm::cuda_stream stream;
+    const cuda::stream_ref ref = stream;
+    const cuda::stream_ref null{cudaStream_t()};
+    rmm::cuda_stream_pool pool(2);
+    rmm::device_buffer buffer(64, ref);
+    rmm::device_uvector<int> numbers(3, ref);
+    const int seven = 7;
+    rmm::device_scalar<int> scalar(seven, ref);
+    const cuda::stream_ref of_pool = pool.get_stream(0);
+    const std::vector<cuda::stream_ref> all{
+        pool.get_stream(), buffer.stream(), rmm::cuda_stream_default};
+    const auto chosen = numbers.is_empty() ? null : numbers.stream();
+
+    static_assert(std::is_same_v<decltype(chosen), const cuda::stream_ref>);
+    CHECK(of_pool == pool.get_stream(2) && pool.get_stream(1) != of_pool);
+    CHECK(buffer.stream() == ref && ref == numbers.stream() && chosen == ref);
+    CHECK(handle_of_ref(scalar.stream()) == stream.value());
+    CHECK(handle_of_ref(stream) == stream.value());
+    CHECK(null != buffer.stream() && null == rmm::cuda_stream_default);
+    CHECK(all[1] == stream && all[0] != all[2]);
+    buffer.set_stream(null);
+    numbers.resize(5, null);
+    CHECK(scalar.value(ref) == 7);
+}
+
+CASE(callbacks_of_a_program_take_a_stream_ref)
+{
+    rmm::cuda_stream stream;
+    rmm::mr::cuda_memory_resource cuda_mr;
+    cuda::stream_ref seen{cudaStream_t()};
+    const std::function<void *(std::size_t, cuda::stream_ref, void *)> allocate =
+        [&](std::size_t bytes, cuda::stream_ref on, void *) {
+            seen = on;
+            return cuda_mr.allocate(on, bytes);
+        };
+    rmm::mr::callback_memory_resource mr(
+        allocate, [&](void *ptr, std::size_t bytes, cuda::stream_ref on, void *) {
+            cuda_mr.deallocate(on, ptr, bytes);
+        });
+    const rmm::device_buffer buffer(64, stream, mr);
+
+    CHECK(seen == stream);
+}
+#endif
 
 CASE(a_stream_pool_hands_out_its_streams_in_turn)
 {
@@ -111,6 +187,17 @@ CASE(devices_are_counted_and_made_current_in_a_scope)
     CHECK(
         rmm::percent_of_free_device_memory(50) == rmm::align_down(free_bytes / 2, 256));
     THROWS(rmm::logic_error, rmm::percent_of_free_device_memory(101));
+}
+
+CASE(the_version_is_that_of_the_interface)
+{
+#if !RMM_VERSION_GT(26, 8, 0) || RMM_VERSION_LT(26, 10, 0) || RMM_VERSION_EQ(26, 8, 0)
+    CHECK(false);
+#endif
+    CHECK(RMM_VERSION_MAJOR == 26 && RMM_VERSION_MINOR == 10 && RMM_VERSION_PATCH == 0);
+    CHECK(RMM_VERSION == std::string("26.10.0"));
+    CHECK(RMM_VERSION_EQ(26, 10, 0) && RMM_VERSION_GT(25, 12, 7));
+    CHECK(RMM_VERSION_LT(27, 2, 0) && !RMM_VERSION_LT(26, 9, 999));
 }
 
 CASE(alignments_are_computed)
@@ -229,7 +316,7 @@ CASE(a_buffer_is_freed_where_the_driver_refuses_its_device)
         const rmm::cuda_set_device_raii scope(rmm::cuda_device_id(1));
         CHECK(rmm_sim_fail("device_set:1"));
         buffer = rmm::device_buffer();
-        CHECK(rmm_sim_fail_struck());
+        CHECK(rmm__sim_fault_has_struck());
         CHECK(rmm_sim_fail(nullptr));
     }
     CHECK(mr.get_allocated_bytes() == 0);
@@ -315,7 +402,7 @@ CASE(a_copy_is_ordered_with_its_source)
             for (rmm::cuda_stream_view to : streams) {
                 const auto value = static_cast<unsigned char>(seed);
 
-                rmm_sim_reseed(seed);
+                rmm__sim_reseed(seed);
                 rmm::device_buffer source = filled_on(1, from, value);
                 rmm::device_buffer copy(source, to); /* on device 0 */
                 source = rmm::device_buffer();       /* its memory goes to the next */
@@ -337,7 +424,7 @@ CASE(a_buffer_takes_its_order_along_to_another_stream)
         const auto value = static_cast<unsigned char>(seed);
         std::vector<unsigned char> seen(2000);
 
-        rmm_sim_reseed(seed);
+        rmm__sim_reseed(seed);
         {
             rmm::device_buffer buffer = filled_on(0, first, value);
             rmmc::memcpy_async(seen.data(), buffer.data(), seen.size(), first.value());
@@ -374,7 +461,7 @@ CASE(elements_are_on_the_default_stream_of_their_device)
         std::unique_ptr<rmm::device_scalar<int>> scalar;
         const int value = static_cast<int>(seed);
 
-        rmm_sim_reseed(seed);
+        rmm__sim_reseed(seed);
         {
             const rmm::cuda_set_device_raii scope(rmm::cuda_device_id(1));
             array =
@@ -423,7 +510,8 @@ CASE(an_array_has_elements_that_are_set_and_read)
 /* The copy would come later, to a stack that belongs to others then. */
 CASE(a_call_that_cannot_wait_for_its_copy_leaves_none)
 {
-    const rmm::cuda_stream stream;
+    const rmm::cuda_stream owned;
+    const rmm::cuda_stream_view stream = owned;
     const int seven = 7;
     rmm::device_scalar<int> scalar(seven, stream);
     rmm::device_uvector<int> array(2, stream);
@@ -534,7 +622,7 @@ CASE(a_prefetch_moves_managed_memory_and_ignores_other)
     rmm::prefetch(managed.data(), managed.size(), rmm::cuda_device_id(1), stream);
     rmm::prefetch(device.data(), device.size(), rmm::cuda_device_id(1), stream);
     stream.synchronize();
-    CHECK(rmm_sim_prefetched_to(managed.data(), managed.size()) == 1);
+    CHECK(rmm__sim_prefetched_to(managed.data(), managed.size()) == 1);
 }
 
 CASE(the_macros_throw_rmms_exceptions_with_place_and_reason)
@@ -559,6 +647,13 @@ CASE(the_process_is_not_exiting)
     CHECK(!rmm::process_is_exiting());
 }
 
+#if RMM_COMPAT_HAS_HIP /* hipMM's words, and the names of HIP's errors */
+#define ERROR_WORDS "Device error"
+#define API_NAME "hip"
+#else
+#define ERROR_WORDS "CUDA error"
+#define API_NAME "cuda"
+#endif
 #if RMM_COMPAT_HAS_CUDA
 CASE(the_macros_for_cuda_name_the_error_and_the_size)
 {
@@ -576,13 +671,14 @@ CASE(the_macros_for_cuda_name_the_error_and_the_size)
     RMM_ASSERT_CUDA_SUCCESS(cudaSuccess);
     RMM_ASSERT_CUDA_SUCCESS_SAFE_SHUTDOWN(cudaErrorCudartUnloading);
     const std::string plain = message([] { RMM_CUDA_TRY(cudaErrorInvalidValue); });
-    CHECK(plain.find("CUDA error at: ") == 0);
-    CHECK(plain.find("cudaErrorInvalidValue invalid argument") != std::string::npos);
+    CHECK(plain.find(ERROR_WORDS " at: ") == 0);
+    CHECK(
+        plain.find(API_NAME "ErrorInvalidValue invalid argument") != std::string::npos);
     const std::string sized =
         message([] { RMM_CUDA_TRY_ALLOC(cudaErrorMemoryAllocation, 1000); });
     CHECK(
-        sized.find("out_of_memory: CUDA error (failed to allocate 1000 bytes) at: ") !=
-        std::string::npos);
+        sized.find("out_of_memory: " ERROR_WORDS
+                   " (failed to allocate 1000 bytes) at: ") != std::string::npos);
     const auto other = []() -> int {
         RMM_CUDA_TRY(cudaErrorInvalidValue, std::runtime_error);
         return 0;
@@ -614,6 +710,6 @@ CASE(views_and_arrays_convert_to_classes_of_cccl)
     CHECK(span.data() == array.data() && span.size() == 10);
     rmm::prefetch<int>(array, rmm::cuda_device_id(1), stream);
     stream.synchronize();
-    CHECK(rmm_sim_prefetched_to(array.data(), 10 * sizeof(int)) == 1);
+    CHECK(rmm__sim_prefetched_to(array.data(), 10 * sizeof(int)) == 1);
 }
 #endif

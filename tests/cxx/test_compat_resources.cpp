@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <rmm/cuda_stream.hpp>
+#include <rmm/device_buffer.hpp>
 #include <rmm/mr/aligned_resource_adaptor.hpp>
 #include <rmm/mr/arena_memory_resource.hpp>
 #include <rmm/mr/binning_memory_resource.hpp>
@@ -19,6 +20,7 @@
 #include <rmm/mr/cuda_memory_resource.hpp>
 #include <rmm/mr/failure_callback_resource_adaptor.hpp>
 #include <rmm/mr/fixed_size_memory_resource.hpp>
+#include <rmm/mr/is_resource_adaptor.hpp>
 #include <rmm/mr/limiting_resource_adaptor.hpp>
 #include <rmm/mr/logging_resource_adaptor.hpp>
 #include <rmm/mr/managed_memory_resource.hpp>
@@ -127,15 +129,19 @@ CASE(each_base_resource_allocates_and_equals_another_of_its_class)
     rmm::mr::managed_memory_resource managed;
     rmm::mr::pinned_host_memory_resource pinned;
     rmm::mr::system_memory_resource system;
+#if RMM_COMPAT_HAS_HIP /* which has no managed pools */
+    THROWS(rmm::logic_error, rmm::mr::cuda_async_managed_memory_resource());
+#else
     rmm::mr::cuda_async_managed_memory_resource async_managed;
+    use(async_managed);
+    CHECK(async_managed == rmm::mr::cuda_async_managed_memory_resource());
+#endif
 
     use(cuda);
     use(managed);
     use(pinned);
     use(system);
-    use(async_managed);
     CHECK(cuda == rmm::mr::cuda_memory_resource());
-    CHECK(async_managed == rmm::mr::cuda_async_managed_memory_resource());
 }
 
 CASE(a_resource_over_a_memory_pool_of_cuda_shares_its_handle)
@@ -384,8 +390,19 @@ CASE(a_default_belongs_to_its_device)
     rmm::mr::pool_memory_resource pool(rmm::mr::cuda_memory_resource(), 0);
     rmm::mr::statistics_resource_adaptor counted{rmm::mr::cuda_memory_resource()};
 
-    THROWS(rmm::logic_error, rmm::mr::set_per_device_resource(other, pool));
-    THROWS(rmm::logic_error, rmm::mr::set_per_device_resource(other, counted));
+    /* set for every device, as in RMM, and used on its own only */
+    for (rmm::device_async_resource_ref mr :
+         {rmm::device_async_resource_ref(pool),
+          rmm::device_async_resource_ref(counted)}) {
+        (void)rmm::mr::set_per_device_resource(other, mr);
+        CHECK(rmm::mr::get_per_device_resource_ref(other) == mr);
+        rmm::device_async_resource_ref set =
+            rmm::mr::get_per_device_resource_ref(other);
+        CHECK(
+            set.allocate_sync(100, 256) != nullptr); /* of device 0, which is current */
+        const rmm::cuda_set_device_raii scope(other);
+        THROWS(rmm::logic_error, rmm::device_buffer(100, rmm::cuda_stream_default));
+    }
     THROWS(
         rmm::out_of_range,
         rmm::mr::set_per_device_resource(
@@ -541,6 +558,53 @@ CASE(references_are_narrowed_and_any_resources_copied)
     rmm::mr::cuda_memory_resource *missing = nullptr;
     THROWS(rmm::logic_error, rmm::to_device_async_resource_ref_checked(missing));
 }
+
+CASE(names_of_rmm_26_06_are_there)
+{
+    rmm::mr::limiting_resource_adaptor limiter(rmm::mr::cuda_memory_resource(), mib);
+    any_device_resource before = rmm::mr::set_current_device_resource_ref(limiter);
+
+    CHECK(rmm::mr::get_current_device_resource_ref() == limiter);
+    CHECK(rmm::mr::reset_current_device_resource_ref() == limiter);
+    const rmm::cuda_device_id device(0);
+    rmm::mr::set_per_device_resource_ref(device, limiter);
+    CHECK(rmm::mr::reset_per_device_resource_ref(device) == limiter);
+    CHECK(rmm::mr::get_current_device_resource_ref() == before);
+    static_assert(rmm::mr::is_resource_adaptor<rmm::mr::limiting_resource_adaptor>);
+    static_assert(!rmm::mr::is_resource_adaptor<rmm::mr::cuda_memory_resource>);
+    static_assert(!rmm::mr::is_resource_adaptor<int>);
+    using usage = rmm::mr::cuda_async_memory_resource::mempool_usage;
+    CHECK(static_cast<int>(usage::hw_decompress) == 2);
+}
+
+#if !RMM_COMPAT_HAS_CCCL
+CASE(a_reference_has_a_default_alignment)
+{
+    rmm::mr::cuda_memory_resource cuda_mr;
+    any_device_resource any(cuda_mr);
+    rmm::device_async_resource_ref ref(any);
+    const rmm::cuda_stream stream;
+
+    void *ptr = any.allocate(stream, 100);
+    CHECK(rmm::is_pointer_aligned(ptr));
+    ref.deallocate(stream, ptr, 100);
+    ref.deallocate_sync(any.allocate_sync(100), 100);
+}
+#if !__has_include(<cuda/std/version>)
+/* A machine without CCCL: a program names the classes as those of CCCL. */
+CASE(the_names_of_cccl_are_those_of_this_library)
+{
+    rmm::mr::cuda_memory_resource cuda_mr;
+    cuda::mr::any_resource<cuda::mr::device_accessible> any(cuda_mr);
+    cuda::mr::resource_ref<cuda::mr::device_accessible> ref(any);
+    const cuda::stream_ref stream = rmm::cuda_stream_default;
+
+    ref.deallocate(stream, ref.allocate(stream, 100), 100);
+    static_assert(std::is_same_v<decltype(ref), rmm::device_async_resource_ref>);
+    CHECK(any == cuda_mr && stream.get() == nullptr);
+}
+#endif
+#endif
 
 #if RMM_COMPAT_HAS_CCCL
 CASE(resources_satisfy_the_concepts_of_cccl)

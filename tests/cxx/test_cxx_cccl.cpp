@@ -76,17 +76,21 @@ static_assert(is_of_device<rmmc::custom_resource<>>, "");
 static_assert(is_of_device<rmmc::callback_resource<>>, "");
 static_assert(is_of_device<rmmc::aligned_adaptor<>>, "");
 static_assert(is_of_device<rmmc::failure_callback_adaptor<>>, "");
+static_assert(is_of_device<rmmc::fallback_adaptor<>>, "");
 static_assert(is_of_device<rmmc::limiting_adaptor<>>, "");
 static_assert(is_of_device<rmmc::logging_adaptor<>>, "");
 static_assert(is_of_device<rmmc::prefetch_adaptor<>>, "");
+static_assert(is_of_device<rmmc::retry_adaptor<>>, "");
 static_assert(is_of_device<rmmc::statistics_adaptor<>>, "");
 static_assert(is_of_device<rmmc::thread_safe_adaptor<>>, "");
 static_assert(is_of_device<rmmc::tracking_adaptor<>>, "");
+static_assert(is_of_device<rmmc::wait_adaptor<>>, "");
 static_assert(is_of_both<rmmc::managed_resource>, "");
 static_assert(is_of_both<rmmc::pinned_resource>, "");
 static_assert(is_of_both<rmmc::system_resource>, "");
 static_assert(is_of_both<rmmc::sam_headroom_resource>, "");
 static_assert(is_of_both<rmmc::async_managed_resource>, "");
+static_assert(is_of_both<rmmc::async_pinned_resource>, "");
 
 #if CCCL_VERSION >= 2005000
 using cccl_error = cuda::cuda_error;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Containers, streams, devices and allocators. */
 #define RMM_CXX_MAIN
+#include "cxx/failed_wait.hpp"
 #include "cxx/harness.hpp"
+#include "driver/sim/control.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,6 +14,8 @@
 
 #if defined(__cpp_lib_span)
 #include <span>
+
+#include "driver/sim/control.h"
 #endif
 
 namespace
@@ -160,9 +164,9 @@ CASE(an_array_is_prefetched_whole)
     rmmc::device_array<int> values(1000, {}, rmmc::managed_resource());
     const std::size_t bytes = values.size() * sizeof(int);
 
-    CHECK(rmm_sim_prefetched_to(values.data(), bytes) != 1);
+    CHECK(rmm__sim_prefetched_to(values.data(), bytes) != 1);
     values.prefetch(1, {});
-    CHECK(rmm_sim_prefetched_to(values.data(), bytes) == 1);
+    CHECK(rmm__sim_prefetched_to(values.data(), bytes) == 1);
 }
 
 CASE(an_array_copies_a_range_and_refuses_one_beyond_it)
@@ -339,12 +343,12 @@ CASE(streams_are_destroyed_with_their_owner)
         rmmc::stream stream;
         CHECK(rmm_sim_fail("stream_destroy:1"));
     }
-    CHECK(rmm_sim_fail_struck());
+    CHECK(rmm__sim_fault_has_struck());
     {
         rmmc::stream_pool pool(3);
         CHECK(rmm_sim_fail("stream_destroy:3"));
     }
-    CHECK(rmm_sim_fail_struck());
+    CHECK(rmm__sim_fault_has_struck());
     CHECK(rmm_sim_fail(nullptr));
 }
 
@@ -447,7 +451,7 @@ CASE(an_allocator_with_a_stream_keeps_its_device)
     for (unsigned seed = 1; seed < 40; seed++) {
         unsigned char seen[1000] = {0};
 
-        rmm_sim_reseed(seed);
+        rmm__sim_reseed(seed);
         rmmc::set_device(1);
         if (!pool) {
             pool = rmmc::pool_resource(rmmc::cuda_resource());
@@ -481,7 +485,7 @@ CASE(streams_are_ordered)
     for (unsigned seed = 1; seed < 40; seed++) {
         unsigned char bytes[2] = {0, 0};
 
-        rmm_sim_reseed(seed);
+        rmm__sim_reseed(seed);
         rmmc::set_device(1);
         rmmc::memset_async(bytes, 1, 1, RMM_STREAM_PER_THREAD);
         rmmc::set_device(0);

@@ -70,6 +70,7 @@ CASE(every_base_resource_is_a_value_of_its_class)
     check_class(rmmc::system_resource(), "system", both);
     check_class(rmmc::sam_headroom_resource(), "sam_headroom", both);
     check_class(rmmc::async_managed_resource(), "async_managed", both);
+    check_class(rmmc::async_pinned_resource(), "async_pinned", both);
 }
 
 CASE(every_resource_over_another_is_a_value_of_its_class)
@@ -98,6 +99,16 @@ CASE(every_adaptor_is_a_value_of_its_class)
     check_class(rmmc::thread_safe_adaptor(pool), "thread_safe", RMM_DEVICE_ACCESSIBLE);
     check_class(rmmc::tracking_adaptor(pool), "tracking", RMM_DEVICE_ACCESSIBLE);
     check_class(rmmc::statistics_adaptor(pool), "statistics", RMM_DEVICE_ACCESSIBLE);
+    check_class(
+        rmmc::fallback_adaptor(pool, rmmc::managed_resource()), "fallback",
+        RMM_DEVICE_ACCESSIBLE);
+    check_class(
+        rmmc::fallback_adaptor(rmmc::pinned_resource(), rmmc::managed_resource()),
+        "fallback", both);
+    check_class(rmmc::retry_adaptor(pool), "retry", RMM_DEVICE_ACCESSIBLE);
+    check_class(
+        rmmc::wait_adaptor(pool, std::chrono::seconds(5)), "wait",
+        RMM_DEVICE_ACCESSIBLE);
     check_class(rmmc::logging_adaptor(pool, drop), "logging", RMM_DEVICE_ACCESSIBLE);
     check_class(
         rmmc::failure_callback_adaptor(pool, [](std::size_t) { return false; }),
@@ -138,6 +149,29 @@ CASE(a_conversion_checks_what_memory_is_accessible_from)
         !std::is_convertible<rmmc::host_resource, rmmc::device_resource>::value, "");
     static_assert(
         std::is_convertible<rmmc::pinned_resource, rmmc::device_resource>::value, "");
+}
+
+CASE(adaptors_serve_or_refuse_when_memory_is_short)
+{
+    rmmc::pool_options pool_options;
+    void *block;
+
+    pool_options.maximum_bytes = 1 << 20;
+    rmmc::pool_resource pool(rmmc::cuda_resource(), pool_options);
+    rmmc::limiting_adaptor limited(pool, 1 << 16);
+
+    rmmc::fallback_adaptor in_two(limited, rmmc::managed_resource());
+    block = in_two.allocate({}, 1 << 17);
+    CHECK(in_two.alternate_count() == 1);
+    CHECK(in_two.alternate() == rmmc::managed_resource());
+    in_two.deallocate({}, block, 1 << 17);
+    rmmc::wait_adaptor waiting(limited, std::chrono::milliseconds(20));
+    CHECK(waiting.waiting() == 0);
+    THROWS(rmmc::out_of_memory, waiting.allocate({}, 1 << 17));
+    rmmc::retry_adaptor retries(limited, std::chrono::milliseconds(1));
+    THROWS(rmmc::out_of_memory, retries.allocate({}, 1 << 17));
+    CHECK(pool.get_stats().free_bytes == pool.get_stats().reserved_bytes);
+    CHECK(pool.get_stats().maximum_bytes == pool.maximum_bytes());
 }
 
 CASE(options_and_getters_agree)

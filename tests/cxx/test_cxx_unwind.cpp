@@ -129,6 +129,27 @@ rmm_status_t make_thread_safe(rmm_resource_t *upstream, rmm_resource_t **out)
     return rmm_thread_safe_adaptor_create(upstream, nullptr, out);
 }
 
+rmm_status_t make_fallback(rmm_resource_t *upstream, rmm_resource_t **out)
+{
+    rmm_fallback_options_t options = RMM_FALLBACK_OPTIONS_INIT;
+
+    options.alternate = upstream;
+    return rmm_fallback_adaptor_create(upstream, &options, out);
+}
+
+rmm_status_t make_retry(rmm_resource_t *upstream, rmm_resource_t **out)
+{
+    return rmm_retry_adaptor_create(upstream, nullptr, out);
+}
+
+rmm_status_t make_wait(rmm_resource_t *upstream, rmm_resource_t **out)
+{
+    rmm_wait_options_t options = RMM_WAIT_OPTIONS_INIT;
+
+    options.timeout_ms = 20;
+    return rmm_wait_adaptor_create(upstream, &options, out);
+}
+
 rmm_status_t make_tracking(rmm_resource_t *upstream, rmm_resource_t **out)
 {
     return rmm_tracking_adaptor_create(upstream, nullptr, out);
@@ -230,9 +251,10 @@ void sweep(rmm_resource_t *mr)
     rmm_resource_release(mr);
 }
 
-const make_t makers[] = {make_pool,        make_fixed_size,       make_arena,
-                         make_thread_safe, make_tracking,         make_statistics,
-                         make_limiting,    make_failure_callback, make_logging};
+const make_t makers[] = {
+    make_pool,     make_fixed_size, make_arena,    make_thread_safe,
+    make_tracking, make_statistics, make_limiting, make_failure_callback,
+    make_logging,  make_fallback,   make_retry,    make_wait};
 
 struct opened {
     opened()

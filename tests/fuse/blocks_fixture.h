@@ -10,13 +10,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "render_parts.h"
+#include "render/parts.h"
 
 #define FIXTURE_RESOURCES 3
 #define FIXTURE_ROWS 60
 
 static const uint8_t block_files[] = {
-    FILE_MAP, FILE_MAP_SVG, FILE_STREAMS, FILE_SIZE_HISTOGRAM, FILE_ALLOCATIONS};
+    FILE_map, FILE_map_svg, FILE_streams, FILE_size_histogram, FILE_allocations};
 #define BLOCK_FILES (sizeof(block_files) / sizeof(block_files[0]))
 
 /* A report with so many rows behind it; the resources share them. */
@@ -52,7 +52,7 @@ static inline void blocks_check(const text_t *text, uint8_t file)
     static const char end[] = "</svg>\n";
     if (text->failed != TEXT_GOOD || text->length > TEXT_BYTES_MAX + 1024 ||
         text->length == 0 || text->data[text->length - 1] != '\n' ||
-        (file == FILE_MAP_SVG &&
+        (file == FILE_map_svg &&
          (text->length < sizeof(end) ||
           memcmp(text->data + text->length - strlen(end), end, strlen(end)) != 0))) {
         abort();
@@ -64,17 +64,17 @@ static inline void blocks_check(const text_t *text, uint8_t file)
 static inline void
 blocks_render(const rmm_blocks_file_t *file, uint8_t id, text_t *text)
 {
-    render_rest_t rest = {
+    subject_t subject = {
         .node =
-            {.dir = id == FILE_ALLOCATIONS ? DIR_PROCESS : DIR_RESOURCE, .file = id},
+            {.dir = id == FILE_allocations ? DIR_PROCESS : DIR_RESOURCE, .file = id},
         .blocks_count = 1,
         .blocks = {*file},
         .resource_id = 1,
         .places_count = 2,
-        .places = {{2, 0, -1}, {1, 2, 0}}};
-    rest.blocks[0].fd = dup(file->fd);
+        .places = {{1, 2, 0}, {2, 0, -1}}};
+    subject.blocks[0].fd = dup(file->fd);
     text_init(text);
-    (void)render_end(&rest, text);
+    (void)render_end(&subject, text);
     blocks_check(text, id);
 }
 
@@ -85,8 +85,8 @@ static inline void blocks_check_rows(const rmm_blocks_file_t *file)
     rmm_blocks_resource_t resource;
     for (uint32_t i = 0; i < RMM_BLOCKS_RESOURCES_MAX; i++) {
         uint32_t count = 0;
-        if (rmm_blocks_resource_at(file, i, &resource)) {
-            count = rmm_blocks_read(file, &resource, rows);
+        if (rmm__block_report_resource_at(file, i, &resource)) {
+            count = rmm__block_report_read(file, &resource, rows);
         }
         if (count > RMM_BLOCKS_ROWS_MAX) {
             abort();

@@ -69,10 +69,10 @@ top --json >"$work/by_mount"
 cat >"$work/compare.py" <<'END'
 import json, sys
 mount, segments = (json.load(open(name, encoding="utf-8")) for name in sys.argv[1:3])
-# The daemon alone knows the peak of a device, and totals of those that ended.
+# The daemon alone knows the peaks of a device, and totals of those that ended.
 for node in (mount, segments):
     for device in node["devices"]:
-        for key in ("peak_bytes", "total_count", "freed_count"):
+        for key in [key for key in device if "peak" in key or key.startswith(("total_", "freed_"))]:
             device.pop(key)
 assert mount == segments, (mount, segments)
 assert len(mount["processes"]) == 1 and len(mount["processes"][0]["resources"]) == 2

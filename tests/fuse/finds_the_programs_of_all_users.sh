@@ -42,14 +42,14 @@ expect "proc/${program_pid[late]}/uid" 65534
 install -d -o 1 -m 700 /dev/shm/rmm-77
 install -d -o 78 -m 700 /dev/shm/elsewhere
 ln -s /dev/shm/elsewhere /dev/shm/rmm-78
-stray() { # NAME UID DIRECTORY
+segment_in() { # NAME UID DIRECTORY
     RMM_RUNTIME_DIR=$3 start_program "$1" setpriv --reuid "$2" --regid "$2" --clear-groups --
     gpu "$1" 0
     tell "$1" alloc 0 600000
     ls "$3/$2".*[0-9a-f] >/dev/null || fail "$1 does not write to $3"
 }
-stray foreign 1 /dev/shm/rmm-77
-stray linked 78 /dev/shm/elsewhere
+segment_in foreign 1 /dev/shm/rmm-77
+segment_in linked 78 /dev/shm/elsewhere
 ln -s /run/rmm /run/user/77/rmm
 sleep 0.3
 expect gpu0/current_bytes 4321

@@ -8,23 +8,24 @@ import os
 import struct
 import sys
 
+import diag_header
+
 ENTRIES = 512
-KERNELS_AT, ROWS_AT = 256, 512
-FINDINGS_AT = ROWS_AT + 96
-SIZE = FINDINGS_AT + 128 * ENTRIES
+FINDINGS_AT = diag_header.BYTES
+SIZE = FINDINGS_AT + diag_header.FINDING_BYTES * ENTRIES
 
 
 def main():
     path, total = sys.argv[1], int(sys.argv[2])
     found = [tuple(map(int, entry.split(":"))) for entry in sys.argv[3:]]
-    text = struct.pack(
-        "<QHHIQIIIIIIIIIIQQQQ32s96sIIIIQQ", 0x314741494D4D5252, 1, 1, 256, SIZE, KERNELS_AT, 256, 1,
-        ROWS_AT, 96, 1, 1, 0, 0, 0, 0, 0, 0, 0, b"bounds", b"active", FINDINGS_AT, 128, ENTRIES,
-        len(found), total, 0)
-    text = text.ljust(FINDINGS_AT, b"\0")
+    text = diag_header.pack(
+        SIZE, b"bounds",
+        {"findings": (FINDINGS_AT, diag_header.FINDING_BYTES, ENTRIES, len(found))},
+        {"findings_total": total})
     for count, kind in found:
-        text += struct.pack("<IIIIQQQQQQIiQQ40s", 2, kind, 3, 2, count, 1, 1, 0x7000, 1000, 0, 1, 0,
-                            0x7000, 1001, b"cuMemsetD8Async")
+        text += struct.pack("<IIIIQQQQQQIiQQ40sQQIIII", 2, kind, 3, 2, count, 1, 1, 0x7000, 1000, 0,
+                            1, 0, 0x7000, 1001, b"cuMemsetD8Async", 2**64 - 1, 2**64 - 1,
+                            0xffffffff, 0xffffffff, 0, 0)
     text = text.ljust(SIZE, b"\0")
     if os.path.exists(path):
         with open(path, "r+b") as file:  # entries first, as the writer does

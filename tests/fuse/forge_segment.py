@@ -22,10 +22,10 @@ def entries(segment):
     return [at + stride * i for i in range(count)]
 
 
-def find(segment, name, scopes=(1, 3)):
+def find(segment, name, wanted=1):
     for at in entries(segment):
         scope = struct.unpack_from("<H", segment, at + 40)[0]
-        if segment[at:at + 40].rstrip(b"\0") == name.encode() and scope in scopes:
+        if segment[at:at + 40].rstrip(b"\0") == name.encode() and scope == wanted:
             return at
     sys.exit("no statistic " + name)
 
@@ -42,9 +42,11 @@ def rename(segment, name, new):
 
 
 def add(segment, scope, name, kind, like):
-    offset = u32(segment, find(segment, like, (int(scope),)) + 48)
+    offset = u32(segment, find(segment, like, int(scope)) + 48)
     at, stride, count = (u32(segment, 56 + 4 * i) for i in range(3))
-    entry = struct.pack("<40sHHHHIHH", name.encode(), int(scope), int(kind), 2, 0, offset, 0, 0)
+    no_stripe = 65535
+    entry = struct.pack(
+        "<40sHHHHIHH", name.encode(), int(scope), int(kind), 2, 0, offset, no_stripe, no_stripe)
     segment[at + stride * count:at + stride * count + len(entry)] = entry
     segment[64:68] = struct.pack("<I", count + 1)
 

@@ -7,6 +7,8 @@ import os
 import struct
 import sys
 
+import diag_header
+
 FRAMES = 16
 MODULES = 4096
 KERNELS = 4096
@@ -31,13 +33,15 @@ def leaks():
 
 
 def diag():
-    rows_at = 256 + 256 * KERNELS
-    rows = (DIAG_BYTES - rows_at) // 96
+    kernels_at = diag_header.BYTES
+    rows_at = kernels_at + diag_header.KERNEL_BYTES * KERNELS
+    rows = (DIAG_BYTES - rows_at) // diag_header.ROW_BYTES
     kernels = struct.pack("<Q248s", 2**63, b"k" * 247) * KERNELS
-    row = struct.pack("<IIQQQIiIIQQQQ16x", 2, 1, 4096, 2**63, 1, 1, 0, 5, 6, 7, 1, 2, 3)
-    header = struct.pack(
-        "<QHHIQIIIIIIIIIIQQQQ32s96s32x", 0x314741494D4D5252, 1, 0, 256, DIAG_BYTES, 256, 256,
-        KERNELS, rows_at, 96, rows, 1, 0, KERNELS, rows, 0, 0, 0, 0, b"usage", b"active")
+    row = struct.pack("<IIQQQIiIIQQQQ56x", 2, 1, 4096, 2**63, 1, 1, 0, 5, 6, 7, 1, 2, 3)
+    header = diag_header.pack(
+        DIAG_BYTES, b"usage",
+        {"kernels": (kernels_at, diag_header.KERNEL_BYTES, KERNELS, KERNELS),
+         "rows": (rows_at, diag_header.ROW_BYTES, rows, rows)}, {})
     return header + kernels + row * rows, DIAG_BYTES, rows
 
 

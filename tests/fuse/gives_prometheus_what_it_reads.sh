@@ -67,9 +67,8 @@ for file in metrics rmm.prom; do
 done
 "$python" "$work/compare.py" "$mnt" "${program_pid[a]}" || fail "the formats differ"
 
-# What a textfile collector wants: a size that is true, and a last line that ends.
+# What a textfile collector wants: a last line that ends.
 cp "$mnt/rmm.prom" "$work/copy.prom"
-[ "$(stat -c %s "$mnt/rmm.prom")" -gt 4096 ] || fail "rmm.prom has $(stat -c %s "$mnt/rmm.prom") bytes"
 [ "$(tail -c 1 "$work/copy.prom" | od -An -tx1)" = " 0a" ] || fail "the last line has no end"
 
 # Its series end with it, and one that cannot be read is 0.

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # In a folder that all users may write to, names that another user took first stop nothing: the
 # state is in a folder of the daemon's own. A write that fails is said once, shown, and tried
-# again. What an older rmmfs left beside the segments is taken over once.
+# again.
 test_users=2
 # shellcheck source=tests/fuse/common.sh
 . "$(dirname "$0")/common.sh"
@@ -48,22 +48,8 @@ eventually rm -rf "${run:?}/rmmfs.0" # while the daemon may write; and made agai
 eventually test -e "$run/rmmfs.0/rmmfs.state"
 stop_daemon
 
-# An older rmmfs wrote beside the segments.
-rm -r "$run/rmmfs.state" "$run/rmmfs.state.lock"
-mv "$run/rmmfs.0/rmmfs.state" "$run/rmmfs.state"
-sed -i 's/^mark GPU-00000000 peak_bytes 0$/mark GPU-00000000 peak_bytes 77/' "$run/rmmfs.state"
-rm -r "$run/rmmfs.0"
-start_daemon
-expect gpu0/peak_bytes 77
-expect gpu0/total_bytes 100
-[ ! -e "$run/rmmfs.state" ] || fail "the old file is still there"
-kill_daemon
-start_daemon
-expect gpu0/peak_bytes 77
-stop_daemon
-
-# Another user's file of the old name is not this daemon's state.
-rm -r "$run/rmmfs.0"
+# Another user's file beside the segments is not this daemon's state.
+rm -r "$run/rmmfs.state" "$run/rmmfs.0"
 "${as[@]}" sh -c "printf 'rmmfs-state 1\nmark host peak_bytes 5\nend\n' >$run/rmmfs.state"
 start_daemon
 expect host/peak_bytes 0

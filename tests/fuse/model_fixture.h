@@ -9,9 +9,9 @@
 
 #include <stdio.h>
 
-#include "gpus.h"
-#include "log.h"
-#include "model.h"
+#include "model/gpus.h"
+#include "model/model.h"
+#include "support/daemon_log.h"
 #include "unit/segment_sample.h"
 
 typedef struct fixture {
@@ -57,16 +57,7 @@ static inline uint32_t fixture_gpu(fixture_t *fixture, const char *uuid)
 static inline void fixture_control(member_t *member)
 {
     static rmm_control_page_t page;
-    page.magic = RMM_CONTROL_MAGIC;
-    page.version_major = RMM_SEGMENT_MAJOR;
-    page.locations_offset = offsetof(rmm_control_page_t, locations);
-    page.locations_stride = sizeof(rmm_control_location_t);
-    page.locations_count = RMM_SEGMENT_LOCATIONS;
-    page.slots_offset = offsetof(rmm_control_page_t, slots);
-    page.slots_stride = sizeof(rmm_control_slot_t);
-    page.slots_count = RMM_SEGMENT_SLOTS;
-    page.version_minor = RMM_SEGMENT_MINOR;
-    member->control.version_minor = page.version_minor;
+    sample_control(&page);
     member->control.fd = sample_file(&page, sizeof(page));
     member->control.locations_offset = page.locations_offset;
     member->control.locations_stride = page.locations_stride;
@@ -85,7 +76,7 @@ static inline member_t *fixture_process(fixture_t *fixture, pid_t pid)
     assert_non_null(member);
     int fd = sample_file(&fixture->layout, sizeof(fixture->layout));
     assert_int_equal(
-        rmm_segment_attach(&member->segment, fd, reason), RMM_SEGMENT_GOOD);
+        rmm__segment_attach(&member->segment, fd, reason), RMM_SEGMENT_GOOD);
     snprintf(
         member->segment.name, sizeof(member->segment.name), "0.%016x",
         ++fixture->segments);

@@ -48,6 +48,7 @@
 #include <rmm/pool_resource.h>
 #include <rmm/tracking_adaptor.h>
 
+#include "harness/location_writer.h"
 #include "harness/mounts.h"
 #include "log/log.h"
 #include "publish/accounting.h"
@@ -242,9 +243,12 @@ static bool do_location_figure(const char *verb, uint32_t location, uint64_t byt
         const char *name;
         void (*act)(uint32_t location, uint64_t bytes);
     } verbs[] = {
-        {"alloc", rmm__location_alloc},     {"free", rmm__location_free},
-        {"reserve", rmm__location_reserve}, {"unreserve", rmm__location_unreserve},
-        {"pad", rmm__location_padding_add}, {"devfree", rmm__location_device_free},
+        {"alloc", location_alloc},
+        {"free", location_free},
+        {"reserve", rmm__location_reserve},
+        {"unreserve", rmm__location_unreserve},
+        {"pad", location_pad},
+        {"devfree", rmm__location_device_free},
     };
     for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
         if (strcmp(verb, verbs[i].name) == 0) {
@@ -396,7 +400,7 @@ static void live_as_one_of_many(uint32_t pools, const char *uuid)
         RMM_ACCOUNTING_SET(&resources[id], largest_free_bytes, 6144);
     }
     rmm__location_reserve(0, (uint64_t)pools * 12288);
-    rmm__location_alloc(0, (uint64_t)pools * 4096);
+    location_alloc(0, (uint64_t)pools * 4096);
     (void)printf("%s\n", done ? "ok" : "failed");
     (void)fflush(stdout);
     (void)pause();

@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# A long text that is open can be read to its end after its reader's budget for texts is used up:
-# what its pieces need is taken when it is opened.
+# A long text that is open can be read to its end after its reader's budget for texts is used up.
 # shellcheck source=tests/fuse/common.sh
 . "$(dirname "$0")/common.sh"
 
@@ -18,6 +17,7 @@ done
 [ "${#opened[@]}" -lt 2000 ] || fail "2000 handles are within the budget"
 ! cat "$mnt/metrics" >/dev/null 2>"$work/why" || fail "one more could be opened"
 grep -q "Disk quota exceeded" "$work/why" || fail "no EDQUOT: $(cat "$work/why")"
+[ "$(stat -c '%s %b' "$mnt/metrics")" = "25165824 0" ] || fail "stat: $(stat -c '%s %b' "$mnt/metrics")"
 echo "${#opened[@]} more were opened"
 
 for size in 1M 4k; do

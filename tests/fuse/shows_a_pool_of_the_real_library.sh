@@ -26,6 +26,7 @@ expect "$mr/$pool/type" pool
 expect "$mr/$pool/current_bytes" "$left"
 expect "$mr/$pool/peak_bytes" "$peak"
 expect "$mr/$pool/upstream/type" cuda
+expect "$mr/$pool/maximum_bytes" 0
 reserved=$(cat "$mnt/$mr/$pool/reserved_bytes")
 [ "$reserved" -ge "$peak" ] || fail "the pool holds $reserved, its peak was $peak"
 expect gpu0/reserved_bytes "$reserved"

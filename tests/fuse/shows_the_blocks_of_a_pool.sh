@@ -78,10 +78,9 @@ tab=$(printf '\t')
 sleep 1.1
 [ "$(age "$pool/map")" -gt 1000000000 ] || fail "an idle program has reported again"
 
-# A file stays as it was opened. Its size is then that of its text, which tools believe; stat alone
-# asks for no report.
+# A file stays as it was opened, and stat asks for no report.
 for file in map map.svg streams size_histogram; do
-    [ "$(stat -c '%a %u %s' "$mnt/$pool/$file")" = "400 $uid 4096" ] || fail "attributes of $file"
+    [ "$(stat -c '%a %u %s' "$mnt/$pool/$file")" = "400 $uid 25165824" ] || fail "attributes of $file"
 done
 tell a borrow 0 700 300
 # The last report is shown where one comes too late, and for a second.

@@ -20,22 +20,25 @@ expect "$diag/findings_total" -1
 [ "$(stat -c %a "$mnt/$diag/usage")" = 400 ] || fail "mode of usage"
 
 segment=$(segments)
-python3 - "$segment.diag" <<'END'
+PYTHONPATH=$(dirname "$0") PYTHONDONTWRITEBYTECODE=1 python3 - "$segment.diag" <<'END'
 import os, struct, sys
+import diag_header
 kernels = [b"void fill<float, 4>(float*)", b"scale"]
 rows = [(0x7000, 4096, 7, 1, 0, 0, 1, 12), (0x9000, 16, 7, 2, 0, 0xffffffff, 0xffffffff, 0)]
-kernels_at, rows_at = 256, 256 + 256 * len(kernels)
-size = rows_at + 96 * 8
-header = struct.pack("<QHHIQIIIIIIIIIIQQQQ32s96s", 0x314741494D4D5252, 1, 0, 256, size,
-                     kernels_at, 256, len(kernels), rows_at, 96, 8, 1, 0, len(kernels), 3,
-                     20, 1, 2, 3, b"usage", b"active").ljust(256, b"\0")
+kernels_at = diag_header.BYTES
+rows_at = kernels_at + diag_header.KERNEL_BYTES * len(kernels)
+size = rows_at + diag_header.ROW_BYTES * 8
+header = diag_header.pack(
+    size, b"usage", {"kernels": (kernels_at, diag_header.KERNEL_BYTES, len(kernels), len(kernels)),
+                     "rows": (rows_at, diag_header.ROW_BYTES, 8, 3)},
+    {"launches": 20, "launches_unnamed": 1, "blocks_dropped": 2, "parameter_failures": 3})
 text = header
 for launches, name in zip((12, 8), kernels):
     text += struct.pack("<Q248s", launches, name)
 for address, size_, stream, resource, device, first, last, uses in rows:
-    text += struct.pack("<IIQQQIiIIQQQQ16s", 2, 1, address, size_, stream, resource, device,
+    text += struct.pack("<IIQQQIiIIQQQQ56s", 2, 1, address, size_, stream, resource, device,
                         first, last, uses, 1000, 2000 if uses else 0, 3000 if uses else 0, b"")
-text += struct.pack("<II88s", 3, 1, b"")  # being changed for ever
+text += struct.pack("<II128s", 3, 1, b"")  # being changed for ever
 with open(sys.argv[1] + ".new", "wb") as file:
     file.write(text.ljust(size, b"\0"))
 os.rename(sys.argv[1] + ".new", sys.argv[1])

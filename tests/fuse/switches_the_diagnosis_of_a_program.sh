@@ -11,7 +11,7 @@ built=${built:-$build}
 [ -x "$built/tools/run/rmm-run" ] && [ -x "$built/tests/sim/diag/rmm_diag_program" ] ||
     skip "built without rmm-run or its test program"
 cp -L "$built"/tools/run/rmm-run "$built"/tests/sim/diag/rmm_diag_program \
-    "$built"/tools/inject/librmm-inject.so "$built"/lib/librmm-c.so* "$work"
+    "$built"/tools/inject/librmm-inject.so "$built"/lib/librmm-*.so* "$work"
 export LD_LIBRARY_PATH=$work RMM_INJECT_LIBRARY=$work/librmm-inject.so RMM_DRIVER=sim
 
 as() { # UID COMMAND...

@@ -32,13 +32,13 @@ static void open_rows(const rmm_blocks_resource_t *resources, uint32_t count)
     assert_int_equal(
         pwrite(fd, rows, count * sizeof(rows[0]), header.rows_offset),
         (ssize_t)(count * sizeof(rows[0])));
-    assert_int_equal(rmm_blocks_attach(&file, fd), 0);
+    assert_int_equal(rmm__block_report_attach(&file, fd), 0);
 }
 
 static int close_file(void **state)
 {
     (void)state;
-    rmm_blocks_close(&file);
+    rmm__block_report_close(&file);
     return 0;
 }
 
@@ -92,7 +92,7 @@ CASE(prints_the_blocks_of_a_pool)
 {
     open_small();
     expect_text(
-        FILE_MAP, "#addr bytes state stream\n"
+        FILE_map, "#addr bytes state stream\n"
                   "# chunk 0x700000000000 4096\n"
                   "0x700000000000 3072 used -1\n"
                   "0x700000000c00 1024 free -1\n"
@@ -101,12 +101,12 @@ CASE(prints_the_blocks_of_a_pool)
                   "0x700000002400 7168 cached 5\n"
                   "# 2 more blocks of 99 bytes found no room\n");
     expect_text(
-        FILE_STREAMS, "#stream used_bytes used_count cached_bytes cached_count\n"
+        FILE_streams, "#stream used_bytes used_count cached_bytes cached_count\n"
                       "5 -1 -1 7168 1\n"
                       "-1 4096 2 0 0\n"
                       "# 2 more blocks of 99 bytes found no room\n");
     expect_text(
-        FILE_SIZE_HISTOGRAM, "#from_bytes used_count used_bytes free_count free_bytes\n"
+        FILE_size_histogram, "#from_bytes used_count used_bytes free_count free_bytes\n"
                              "1024 1 1024 1 1024\n"
                              "2048 1 3072 0 0\n"
                              "4096 0 0 1 7168\n"
@@ -117,7 +117,7 @@ CASE(joins_what_lives_in_a_process)
 {
     open_small();
     expect_text(
-        FILE_ALLOCATIONS,
+        FILE_allocations,
         "#addr\tsize\tstream\tresource\tdevice\tage_ns\tfirst_use\tlast_use\tuses\n"
         "0x700000000000\t3000\t-1\t1\t0\t-1\t-\t-\t-1\n"
         "0x700000002000\t1000\t-1\t1\t0\t-1\t-\t-\t-1\n"
@@ -139,7 +139,7 @@ CASE(draws_each_block)
 {
     text_t text;
     open_small();
-    blocks_render(&file, FILE_MAP_SVG, &text);
+    blocks_render(&file, FILE_map_svg, &text);
     assert_int_equal(count_of(&text, "<title>"), 4);
     assert_int_equal(count_of(&text, "</title></rect>"), 4);
     assert_int_equal(count_of(&text, "0x700000002400: 7168 bytes cached, stream 5"), 1);
@@ -151,7 +151,7 @@ CASE(says_that_a_resource_is_not_in_the_report)
     const rmm_blocks_resource_t resources[FIXTURE_RESOURCES] = {{.resource_id = 7}};
     open_rows(resources, 0);
     expect_text(
-        FILE_MAP, "#addr bytes state stream\n"
+        FILE_map, "#addr bytes state stream\n"
                   "# not in the report: nothing was allocated from it yet\n");
 }
 
@@ -163,10 +163,10 @@ CASE(a_resource_with_rows_beyond_the_table_is_none)
         {.resource_id = 3, .first_row = 4, .row_count = 0}};
     rmm_blocks_resource_t found;
     open_rows(resources, 3);
-    assert_true(rmm_blocks_find(&file, 1, &found));
+    assert_true(rmm__block_report_find(&file, 1, &found));
     assert_int_equal(found.row_count, 2);
-    assert_false(rmm_blocks_find(&file, 2, &found));
-    assert_false(rmm_blocks_find(&file, 3, &found));
+    assert_false(rmm__block_report_find(&file, 2, &found));
+    assert_false(rmm__block_report_find(&file, 3, &found));
 }
 
 /* --- any ------------------------------------------------------------------------------ */
@@ -213,7 +213,7 @@ CASE(any_rows_make_whole_texts)
         }
         open_rows(resources, FIXTURE_ROWS);
         render_all();
-        rmm_blocks_close(&file);
+        rmm__block_report_close(&file);
     }
 }
 
@@ -237,6 +237,6 @@ CASE(the_largest_reports_are_bounded)
         }
         open_rows(all, most);
         render_all();
-        rmm_blocks_close(&file);
+        rmm__block_report_close(&file);
     }
 }

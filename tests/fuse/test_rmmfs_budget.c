@@ -5,7 +5,7 @@
  */
 #include "harness/harness.h"
 
-#include "budget.h"
+#include "support/budget.h"
 
 #define OWN 500u
 #define A 1000u

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "cgroup.h"
+#include "render/cgroup.h"
 
 #define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define LAST_ID "f123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"

@@ -6,10 +6,17 @@
 
 #include <errno.h>
 
-#include "control.h"
-#include "figures.h"
-#include "marks.h"
-#include "members.h"
+#include "control/control.h"
+#include "model/level_figures.h"
+#include "model/marks.h"
+#include "programs/members.h"
+
+static int
+write_file(model_t *model, node_t node, uid_t uid, const char *bytes, size_t length)
+{
+    const command_t command = {model, node, uid, bytes, length, NULL};
+    return control_write(&command);
+}
 
 static figures_t show(fixture_t *fixture)
 {
@@ -56,7 +63,7 @@ TEST_CASE(what_a_process_leaves_is_counted_once_and_for_ever)
     (void)process(fixture, 1, 100, 500);
     member_t *leaving = process(fixture, 2, 20, 60);
     marks_note_upper(&fixture->model);
-    marks_fold(&fixture->model, leaving);
+    marks_add_totals(&fixture->model, leaving);
     leaving->state = MEMBER_EXITED;
     figures_t figures = show(fixture);
     assert_int_equal(figures.current_bytes, 100);
@@ -79,7 +86,7 @@ TEST_CASE(a_program_that_ended_unseen_leaves_its_marks)
     location->peak_count = location->node_peak_count = 9;
     location->lifetime_peak_bytes = 1000;
     member_t *leaving = fixture_process(fixture, 1);
-    marks_fold(&fixture->model, leaving);
+    marks_add_totals(&fixture->model, leaving);
     leaving->state = MEMBER_EXITED;
     assert_int_equal(show(fixture).peak_bytes, 900);
     assert_int_equal(show(fixture).peak_count, 9);
@@ -94,7 +101,7 @@ TEST_CASE(upper_bound_does_not_add_up_processes_one_after_the_other)
     for (pid_t pid = 1; pid <= 10; pid++) {
         member_t *member = process(fixture, pid, 0, 100);
         marks_note_upper(&fixture->model);
-        marks_fold(&fixture->model, member);
+        marks_add_totals(&fixture->model, member);
         member->state = MEMBER_EXITED;
     }
     assert_int_equal(show(fixture).peak_upper_bytes, 100);
@@ -134,17 +141,19 @@ TEST_CASE(a_command_has_1_to_63_bytes)
 {
     fixture_t *fixture = open_fixture();
     member_t *member = process(fixture, 1, 40, 500);
-    node_t node = {DIR_PROCESS_DEVICE, FILE_LIMIT_BYTES, member->process->serial, 0};
+    node_t node = {DIR_PROCESS_DEVICE, FILE_limit_bytes, member->process->serial, 0};
     char zeros[65];
     memset(zeros, '0', sizeof(zeros));
     zeros[63] = '\n';
-    assert_int_equal(control_write(&fixture->model, node, 0, zeros, 63), 0);
-    assert_int_equal(control_write(&fixture->model, node, 0, zeros, 64), 0);
+    assert_int_equal(write_file(&fixture->model, node, 0, zeros, 63), 0);
+    assert_int_equal(write_file(&fixture->model, node, 0, zeros, 64), 0);
     zeros[63] = '0';
-    assert_int_equal(control_write(&fixture->model, node, 0, zeros, 64), -EINVAL);
+    assert_int_equal(write_file(&fixture->model, node, 0, zeros, 64), -EINVAL);
     node.file = FILE_peak_bytes;
-    assert_int_equal(control_write(&fixture->model, node, 0, zeros, 0), -EINVAL);
-    assert_int_equal(control_write(&fixture->model, node, 0, zeros, 1), 0);
+    assert_int_equal(write_file(&fixture->model, node, 0, zeros, 0), -EINVAL);
+    assert_int_equal(write_file(&fixture->model, node, 0, zeros, 1), 0);
+    node.file = FILE_version; /* is only read */
+    assert_int_equal(write_file(&fixture->model, node, 0, zeros, 1), -EACCES);
     end_fixture(fixture);
 }
 
@@ -174,10 +183,10 @@ TEST_CASE(a_limit_is_a_number_of_bytes_below_2_to_the_63)
     fixture_t *fixture = open_fixture();
     member_t *member = process(fixture, 1, 40, 500);
     const node_t node = {
-        DIR_PROCESS_DEVICE, FILE_LIMIT_BYTES, member->process->serial, 0};
+        DIR_PROCESS_DEVICE, FILE_limit_bytes, member->process->serial, 0};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        int answer = control_write(
-            &fixture->model, node, 0, cases[i].word, strlen(cases[i].word));
+        int answer =
+            write_file(&fixture->model, node, 0, cases[i].word, strlen(cases[i].word));
         assert_int_equal(answer, cases[i].answer);
         if (answer == 0) {
             assert_int_equal(
@@ -190,7 +199,7 @@ TEST_CASE(a_limit_is_a_number_of_bytes_below_2_to_the_63)
 static int reset(fixture_t *fixture, node_t node)
 {
     node.file = FILE_peak_bytes;
-    return control_write(&fixture->model, node, 0, "0\n", 2);
+    return write_file(&fixture->model, node, 0, "0\n", 2);
 }
 
 TEST_CASE(a_reset_shows_at_once_at_its_own_level_only)
@@ -221,7 +230,7 @@ TEST_CASE(a_process_without_a_control_page_counts_with_what_it_holds)
 {
     fixture_t *fixture = open_fixture();
     member_t *member = process(fixture, 1, 40, 500);
-    rmm_control_close(&member->control);
+    rmm__control_close(&member->control);
     member->has_control = false;
     assert_int_equal(show(fixture).peak_bytes, 40);
     const node_t of_process = {
@@ -370,16 +379,15 @@ TEST_CASE(totals_saturate_and_can_be_reset)
         location->total_bytes = most;
         location->lifetime_peak_bytes = 1 << 20;
         member_t *liar = fixture_process(fixture, pid);
-        marks_fold(model, liar);
+        marks_add_totals(model, liar);
         model_remove_member(model, liar);
     }
     assert_true(show(fixture).total_bytes == UINT64_MAX - 1);
     assert_int_equal(show(fixture).lifetime_peak_bytes, 1 << 20);
-    assert_int_equal(control_write(model, total, 0, "1\n", 2), -EINVAL);
-    assert_int_equal(
-        control_write(model, total, model->uid + 1, "reset\n", 6), -EACCES);
+    assert_int_equal(write_file(model, total, 0, "1\n", 2), -EINVAL);
+    assert_int_equal(write_file(model, total, model->uid + 1, "reset\n", 6), -EACCES);
     assert_true(show(fixture).total_bytes == UINT64_MAX - 1);
-    assert_int_equal(control_write(model, total, model->uid, "reset\n", 6), 0);
+    assert_int_equal(write_file(model, total, model->uid, "reset\n", 6), 0);
     assert_int_equal(show(fixture).total_bytes, 500);
     assert_int_equal(show(fixture).lifetime_peak_bytes, 500);
     end_fixture(fixture);
@@ -609,14 +617,14 @@ TEST_CASE(a_reset_of_totals_drops_statistics_of_newer_programs_and_tells_pollers
     model_t *model = &fixture->model;
     const node_t total = {DIR_DEVICE, FILE_total_bytes, 0, 0};
     (void)process(fixture, 1, 100, 500);
-    model->gpus[0].extras.count = 1;
+    model->gpus[0].newer.count = 1;
     const uint32_t of_device = model->gpus[0].event_changes;
     const uint32_t of_node = model->event_changes;
-    assert_int_equal(control_write(model, total, 0, "remove\n", 7), -EINVAL);
-    assert_int_equal(control_write(model, total, 0, "reset\0", 6), -EINVAL);
-    assert_int_equal(model->gpus[0].extras.count, 1);
-    assert_int_equal(control_write(model, total, 0, "reset", 5), 0);
-    assert_int_equal(model->gpus[0].extras.count, 0);
+    assert_int_equal(write_file(model, total, 0, "remove\n", 7), -EINVAL);
+    assert_int_equal(write_file(model, total, 0, "reset\0", 6), -EINVAL);
+    assert_int_equal(model->gpus[0].newer.count, 1);
+    assert_int_equal(write_file(model, total, 0, "reset", 5), 0);
+    assert_int_equal(model->gpus[0].newer.count, 0);
     assert_int_equal(model->gpus[0].event_changes, of_device + 1);
     assert_int_equal(model->event_changes, of_node + 1);
     end_fixture(fixture);
@@ -629,18 +637,18 @@ TEST_CASE(a_request_to_a_process_goes_to_each_segment_that_can_be_asked)
     member_t *first = process(fixture, 1, 40, 500);
     member_t *second = process(fixture, 1, 40, 500);
     const process_t *both = first->process;
-    node_t node = {DIR_PROCESS_DEVICE, FILE_LIMIT_BYTES, both->serial, 0};
-    assert_int_equal(control_write(&fixture->model, node, 0, "5000", 4), 0);
-    assert_int_equal(rmm_control_limit_location(&second->control, 0, 9000), 0);
+    node_t node = {DIR_PROCESS_DEVICE, FILE_limit_bytes, both->serial, 0};
+    assert_int_equal(write_file(&fixture->model, node, 0, "5000", 4), 0);
+    assert_int_equal(rmm__control_limit_location(&second->control, 0, 9000), 0);
     assert_int_equal(control_process_limit(both, 0), 5000);
-    assert_int_equal(rmm_control_limit_location(&second->control, 0, 4000), 0);
+    assert_int_equal(rmm__control_limit_location(&second->control, 0, 4000), 0);
     assert_int_equal(control_process_limit(both, 0), 4000);
     second->locations[0].device = 7; /* it has no such device: not concerned */
-    assert_int_equal(control_write(&fixture->model, node, 0, "3000", 4), 0);
+    assert_int_equal(write_file(&fixture->model, node, 0, "3000", 4), 0);
     first->locations[0].device = 7;
-    assert_int_equal(control_write(&fixture->model, node, 0, "3000", 4), -EOPNOTSUPP);
-    node.file = FILE_ENABLE;
-    assert_int_equal(control_write(&fixture->model, node, 0, "10", 2), -EINVAL);
+    assert_int_equal(write_file(&fixture->model, node, 0, "3000", 4), -EOPNOTSUPP);
+    node.file = FILE_enable;
+    assert_int_equal(write_file(&fixture->model, node, 0, "10", 2), -EINVAL);
     end_fixture(fixture);
 }
 

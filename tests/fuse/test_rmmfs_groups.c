@@ -8,7 +8,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-#include "groups.h"
+#include "support/group_members.h"
 
 TEST_CASE(reads_the_line_of_groups)
 {

@@ -12,7 +12,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "holders.h"
+#include "programs/holders.h"
 
 /* Of a file that this process owns and "locked". */
 static rmm_segment_t segment_of(uint64_t inode)
@@ -183,10 +183,14 @@ static bool next_reading_is_far(const char *path)
 static void a_list_that_takes_long_is_read_seldom(void **state)
 {
     char path[64];
-    bool is_far = false;
+    bool is_far = true;
     name_list(path);
     write_list(path, "w", 70);
-    assert_false(next_reading_is_far(path));
+    /* on a machine that is so busy that the reader does not run in time, once more */
+    for (int i = 0; is_far && i < 50; i++) {
+        is_far = next_reading_is_far(path);
+    }
+    assert_false(is_far);
     for (uint32_t lines = 1u << 18; !is_far && lines <= 1u << 24; lines *= 2) {
         write_long_list(path, lines, 70);
         is_far = next_reading_is_far(path);

@@ -5,7 +5,7 @@
  */
 #include "model_fixture.h"
 
-#include "identity.h"
+#include "model/identity.h"
 
 static rmm_segment_t segment_of(uid_t uid, uint64_t made_ns)
 {

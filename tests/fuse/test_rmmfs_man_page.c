@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rmm(5) against the tree: every file of TREE_FILE_MAP and every statistic has an entry with
+ * rmm(5) against the tree: every row of tree_files.def and every statistic has an entry with
  * its mode, below a heading that names each of its directories, and no entry is of a file that
  * is not there. What is missing the test says as lines to copy.
  * documents_every_file_of_the_tree.sh does the same with a mount, also for directories and
@@ -11,17 +11,17 @@
 #include <stdarg.h>
 #include <sys/stat.h>
 
-#include "budget.h"
+#include "control/reports.h"
+#include "control/waiting_writes.h"
 #include "harness/document.h"
-#include "journal.h"
-#include "members.h"
-#include "node_events.h"
-#include "reports.h"
+#include "model/journal.h"
+#include "model/node_events.h"
+#include "model/tree.h"
+#include "programs/members.h"
 #include "segment/segment_blocks.h"
 #include "segment/segment_format.h"
-#include "text.h"
-#include "tree.h"
-#include "trims.h"
+#include "support/budget.h"
+#include "support/text.h"
 
 #define PAGE "docs/man/rmm.5"
 #define HEADING ".SS "
@@ -52,11 +52,12 @@ static const struct dir {
 enum { DIR_COUNT = sizeof(dirs) / sizeof(dirs[0]) };
 
 static const char *const names[] = {
-#define X(id, name, mode, where) name,
-    TREE_FILE_MAP(X)
-#undef X
+#define FILE_ROW(id, name, access, kind, where, collect) name,
+#define PIPE_ROW(id, name, where) name,
+#define LOG_ROW(id, name) name,
+#include "model/tree_files.def"
 #define X(field, kind, unit, help) #field,
-        RMM_EACH_STAT(X)
+    RMM_EACH_STAT(X)
 #undef X
 };
 enum { NAME_COUNT = sizeof(names) / sizeof(names[0]) };
@@ -155,7 +156,7 @@ static node_t find_dir(const model_t *model, const char *path)
 static void
 describe(const model_t *model, node_t dir, const char *name, char about[NAME_BYTES])
 {
-    node_t node = {DIR_ROOT, FILE_LOG_1, 0, 0};
+    node_t node = {DIR_ROOT, FILE_log_1, 0, 0};
     node_info_t info;
     bool found = tree_lookup(model, dir, 0, name, &node) ||
                  (dir.dir == DIR_ROOT && strcmp(name, "log.1") == 0);
@@ -256,18 +257,6 @@ TEST_CASE(the_page_has_no_other_file_and_none_twice)
     }
 }
 
-/* The overview: what stands between the first two lines of ```. */
-static void read_overview(char *text, size_t bytes)
-{
-    FILE *document = open_document("filesystem.md");
-    find_heading(document, "```");
-    text[fread(text, 1, bytes - 1, document)] = '\0';
-    fclose(document);
-    char *end = strstr(text, "\n```");
-    assert_non_null(end);
-    *end = '\0';
-}
-
 static bool has_word(const char *text, const char *word)
 {
     static const char parts[] = "abcdefghijklmnopqrstuvwxyz_.0123456789";
@@ -279,18 +268,6 @@ static bool has_word(const char *text, const char *word)
         }
     }
     return false;
-}
-
-TEST_CASE(the_overview_names_every_file)
-{
-    static char overview[8 << 10];
-    read_overview(overview, sizeof(overview));
-#define X(id, name, mode, where)                                                       \
-    if (!has_word(overview, name)) {                                                   \
-        fail_msg("docs/filesystem.md: write %s into the tree at its beginning", name); \
-    }
-    TREE_FILE_MAP(X)
-#undef X
 }
 
 /* --- limits ---------------------------------------------------------------------------- */
@@ -332,12 +309,6 @@ static void check_limits(const char *kind, uint64_t user, uint64_t system, uint6
     snprintf(part, sizeof(part), ": %s, %s, %s.", limits[0], limits[1], limits[2]);
     if (!has_line("man/rmmfs.8", begin, part)) {
         fail_msg("docs/man/rmmfs.8, LIMITS: write below .B %s: \"WHAT%s\"", kind, part);
-    }
-    snprintf(begin, sizeof(begin), "| `%s` |", kind);
-    snprintf(
-        part, sizeof(part), " | %s | %s | %s |\n", limits[0], limits[1], limits[2]);
-    if (!has_line("filesystem.md", begin, part)) {
-        fail_msg("docs/filesystem.md, Budgets: write %s WHAT%s", begin, part);
     }
 }
 
@@ -398,7 +369,9 @@ TEST_CASE(the_figures_of_the_page_are_those_of_the_sources)
     (void)state;
     const rmm_segment_header_t *header = NULL;
     read_sentences();
-    expect_sentence("reports %d bytes as its size", TREE_VALUE_BYTES);
+    expect_sentence(
+        "reports %d bytes as its size; any other file %u MiB", TREE_VALUE_BYTES,
+        MIB_OF(TEXT_NODE_BYTES_MAX));
     expect_sentence("waits for that, at most %u ms", MS_OF(REPORT_WAIT_NS));
     expect_sentence("A report has at most %u blocks", RMM_BLOCKS_ROWS_MAX);
     expect_sentence(
@@ -410,8 +383,8 @@ TEST_CASE(the_figures_of_the_page_are_those_of_the_sources)
     expect_sentence("until %u seconds after its end", MS_OF(EXITED_SHOWN_NS) / 1000);
     expect_sentence("cut at %zu bytes", sizeof(header->cmdline) - 1);
     expect_sentence("Its newest messages, at most %u", RMM_LOG_RECORDS);
-    expect_sentence("fails with ETIMEDOUT after %u ms", MS_OF(TRIM_WAIT_NS));
-    expect_sentence("in force, or after %u ms", MS_OF(TRIM_WAIT_NS));
+    expect_sentence("fails with ETIMEDOUT after %u ms", MS_OF(WRITE_WAIT_NS));
+    expect_sentence("in force, or after %u ms", MS_OF(WRITE_WAIT_NS));
     expect_sentence("longer than %u MiB", MIB_OF(TEXT_BYTES_MAX));
 }
 

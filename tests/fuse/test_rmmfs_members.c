@@ -11,10 +11,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "exits.h"
-#include "members.h"
+#include "programs/members.h"
+#include "programs/shortage.h"
 #include "render_any.h"
-#include "shortage.h"
+#include "segments/exits.h"
 
 #define MANY (3 * MEMBERS_AT_ONCE)
 
@@ -108,14 +108,15 @@ TEST_CASE(a_first_use_of_a_gpu_is_found_by_the_next_check_of_many_programs)
         member_t *newcomer = begin(members);
         members_check_some(model);
         assert_false(uses_gpu(newcomer));
-        assert_true(members_note_beginners(model));
-        assert_false(members_beginner_has_begun(model)); /* no need for another look */
+        assert_true(members_note_without_gpu(model));
+        assert_false(
+            members_without_gpu_opened_one(model)); /* no need for another look */
         open_location(newcomer);
-        assert_true(members_beginner_has_begun(model));
+        assert_true(members_without_gpu_opened_one(model));
         members_check_some(model);
         assert_true(uses_gpu(newcomer));
-        assert_false(members_beginner_has_begun(model));
-        assert_false(members_note_beginners(model));
+        assert_false(members_without_gpu_opened_one(model));
+        assert_false(members_note_without_gpu(model));
     }
     close_members(members);
 }
@@ -228,7 +229,7 @@ TEST_CASE(shortages_are_counted_and_logged_by_kind)
     assert_int_equal(model->unshown[SHORT_OF_DESCRIPTORS], 1);
     text_init(&text);
     assert_int_equal(
-        render_file(model, (node_t){DIR_DAEMON, FILE_UNSHOWN, 0, 0}, &text), 0);
+        render_file(model, (node_t){DIR_DAEMON, FILE_unshown, 0, 0}, &text), 0);
     text_append(&text, "", 1);
     assert_non_null(strstr(text.data, "1 out of memory"));
     assert_non_null(strstr(text.data, "1 out of descriptors"));

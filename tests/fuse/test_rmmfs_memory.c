@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "memory.h"
+#include "support/memory.h"
 
 #define MIB (UINT64_C(1) << 20)
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "mounts.h"
+#include "segments/mounts.h"
 
 static mount_kind_t kind_of(int fd, char type[MOUNT_TYPE_BYTES])
 {

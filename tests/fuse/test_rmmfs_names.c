@@ -6,12 +6,12 @@
 
 #include <sys/file.h>
 
-#include "dirs.h"
-#include "holders.h"
-#include "log.h"
-#include "members.h"
-#include "model.h"
-#include "scan.h"
+#include "model/model.h"
+#include "programs/holders.h"
+#include "programs/members.h"
+#include "programs/scan.h"
+#include "segments/dirs.h"
+#include "support/daemon_log.h"
 #include "unit/segment_sample.h"
 
 #define NAME "0.00000000000000aa"

@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-#include "node_events.h"
-#include "render_node.h"
+#include "model/node_events.h"
+#include "render/parts.h"
 
 #define OWN 0u
 #define SEEN_MAX 20000u
@@ -168,7 +168,7 @@ TEST_CASE(a_line_is_one_object_whatever_a_program_wrote)
         .pid = 42,
         .device = 1,
         .bytes = UINT64_C(18446744073709551614),
-        .count = EVENT_UNTOLD,
+        .count = EVENT_NO_FIGURE,
         .process = "42",
         .text = "a\"b\\\n\x1b\xe2\x80\xae"
                 "c"};

@@ -7,20 +7,19 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#include "dirs.h"
-#include "extra_stats.h"
-#include "extras.h"
 #include "harness/runtime.h"
+#include "model/newer_stats.h"
+#include "model/tree.h"
+#include "render/parts.h"
+#include "render/printers.h"
+#include "render/stream.h"
 #include "render_any.h"
-#include "render_node.h"
-#include "render_parts.h"
 #include "segment/segment_leaks_reader.h"
-#include "stream.h"
-#include "tree.h"
+#include "segments/dirs.h"
 
 typedef struct texts {
     fixture_t fixture;
-    text_t text, piece;
+    text_t text;
     char string[16384];
 } texts_t;
 
@@ -30,26 +29,14 @@ static texts_t *open_texts(void)
     assert_non_null(texts);
     fixture_open(&texts->fixture);
     text_init(&texts->text);
-    text_init(&texts->piece);
     return texts;
 }
 
 static void end_texts(texts_t *texts)
 {
     text_fini(&texts->text);
-    text_fini(&texts->piece);
     fixture_close(&texts->fixture);
     free(texts);
-}
-
-/* What stands at `offset`, all of it. */
-static const char *part_of(texts_t *texts, size_t offset, size_t bytes)
-{
-    size_t length = bytes;
-    const char *part = text_part(&texts->text, offset, &length, &texts->piece);
-    assert_non_null(part);
-    assert_int_equal(length, bytes);
-    return part;
 }
 
 static void render_path(texts_t *texts, const char *path)
@@ -69,7 +56,7 @@ static const char *read_path(texts_t *texts, const char *path)
 {
     render_path(texts, path);
     assert_true(texts->text.length < sizeof(texts->string));
-    memcpy(texts->string, part_of(texts, 0, texts->text.length), texts->text.length);
+    memcpy(texts->string, texts->text.data, texts->text.length);
     texts->string[texts->text.length] = '\0';
     return texts->string;
 }
@@ -81,7 +68,7 @@ static char *copy_path(texts_t *texts, const char *path)
     size_t length = texts->text.length;
     char *copy = malloc(length + 1);
     assert_non_null(copy);
-    memcpy(copy, part_of(texts, 0, length), length);
+    memcpy(copy, texts->text.data, length);
     copy[length] = '\0';
     return copy;
 }
@@ -115,14 +102,14 @@ static void render_one(const char *name, node_t node, void *arg)
         assert_int_equal(render_file(&all->texts->fixture.model, node, text), -EISDIR);
     } else if (tree_kind(node) == KIND_PIPE) {
         assert_int_equal(render_file(&all->texts->fixture.model, node, text), -ENOENT);
-    } else if (node.file == FILE_PROCESS_LOG) { /* empty, if nothing was logged */
+    } else if (node.file == FILE_process_log) { /* empty, if nothing was logged */
         assert_int_equal(render_file(&all->texts->fixture.model, node, text), 0);
     } else if (node.file != FILE_LINK && node.file != FILE_UPSTREAM) {
         if (render_file(&all->texts->fixture.model, node, text) != 0) {
             fail_msg("%s cannot be rendered", name);
         }
         assert_true(text->length > 0);
-        assert_int_equal(*part_of(all->texts, text->length - 1, 1), '\n');
+        assert_int_equal(text->data[text->length - 1], '\n');
         all->files++;
     }
 }
@@ -173,9 +160,9 @@ TEST_CASE(values_are_decimal_and_unknown_is_minus_one)
     assert_string_equal(read_path(texts, "proc/7/comm"), "sample\n");
     assert_string_equal(read_path(texts, "proc/7/diag/cupti"), "off\n");
     (void)fixture_gpu(&texts->fixture, "GPU-1");
-    texts->fixture.model.gpus[1].capacity_bytes = 0;
-    texts->fixture.model.gpus[1].pci_bus_id[0] = '\0';
-    texts->fixture.model.gpus[1].name[0] = '\0';
+    texts->fixture.model.gpus[1].gpu.capacity_bytes = 0;
+    texts->fixture.model.gpus[1].gpu.pci_bus_id[0] = '\0';
+    texts->fixture.model.gpus[1].gpu.name[0] = '\0';
     assert_string_equal(read_path(texts, "gpu1/capacity_bytes"), "-1\n");
     assert_string_equal(read_path(texts, "gpu1/name"), "-1\n");
     assert_string_equal(
@@ -244,6 +231,7 @@ static void add_statistic(
     entry->kind = kind;
     entry->unit = RMM_UNIT_COUNT;
     entry->offset = offset;
+    entry->stripe_plus = entry->stripe_minus = RMM_STRIPE_NONE;
 }
 
 TEST_CASE(stat_shows_statistics_of_newer_programs)
@@ -483,42 +471,6 @@ static void add_processes(fixture_t *fixture)
     }
 }
 
-/* In an order of its own, at lengths from 1 to several sections. */
-static void pieces_are_of_one_text(texts_t *texts, const char *path)
-{
-    render_path(texts, path);
-    size_t bytes = texts->text.length;
-    char *whole = malloc(bytes);
-    assert_non_null(whole);
-    memcpy(whole, part_of(texts, 0, bytes), bytes);
-    for (size_t i = 0; i < 3000; i++) {
-        size_t at = i * 7919 % bytes, length = 1 + i * i % 5000;
-        length = length < bytes - at ? length : bytes - at;
-        assert_memory_equal(part_of(texts, at, length), whole + at, length);
-    }
-    for (size_t at = 0; at < bytes; at++) { /* as a reader goes through it */
-        assert_int_equal(*part_of(texts, at, 1), whole[at]);
-    }
-    size_t length = 100;
-    assert_non_null(text_part(&texts->text, bytes, &length, &texts->piece));
-    assert_int_equal(length, 0);
-    free(whole);
-}
-
-TEST_CASE(metrics_are_the_same_text_in_pieces_of_any_length)
-{
-    texts_t *texts = open_texts();
-    pieces_are_of_one_text(texts, "metrics");
-    assert_null(texts->text.source);
-    add_processes(&texts->fixture);
-    pieces_are_of_one_text(texts, "metrics");
-    assert_non_null(texts->text.source);
-    pieces_are_of_one_text(texts, "metrics.om");
-    texts->fixture.model.hiding.level = HIDING_INVISIBLE;
-    pieces_are_of_one_text(texts, "rmm.prom");
-    end_texts(texts);
-}
-
 TEST_CASE(metrics_show_each_figure_in_decimal)
 {
     texts_t *texts = open_texts();
@@ -540,47 +492,21 @@ TEST_CASE(metrics_show_each_figure_in_decimal)
     end_texts(texts);
 }
 
-/* A control group of which nothing is left but the credit. */
-static void fill_group(memory_t *memory, const runtime_t *runtime, uint64_t credit)
-{
-    const char *const names[] = {"memory.max", "memory.current"};
-    for (int i = 0; i < 2; i++) {
-        char path[512];
-        (void)snprintf(path, sizeof(path), "%s/%s", runtime->path, names[i]);
-        FILE *file = fopen(path, "w");
-        assert_non_null(file);
-        assert_true(fputs("4096\n", file) >= 0);
-        assert_int_equal(fclose(file), 0);
-    }
-    memory_find_group(memory, runtime->path, "0::/\n");
-    memory->credit = credit;
-}
-
-TEST_CASE(metrics_do_not_ask_again_for_the_memory_of_their_snapshot)
+TEST_CASE(metrics_are_charged_to_their_reader)
 {
     texts_t *texts = open_texts();
-    model_t *model = &texts->fixture.model;
-    runtime_t runtime;
-    runtime_open(&runtime);
+    budget_t *budget = &texts->fixture.model.budget;
+    const uint64_t most = budget_limit(budget, 1000, BUDGET_TEXT_BYTES);
     add_processes(&texts->fixture);
-    snapshot_t *snapshot = snapshot_begin(model, &model->budget.memory);
-    assert_non_null(snapshot);
-    while (snapshot_continue(snapshot, model)) {
-    }
-    snapshot->resource_room += 10000; /* as if it were as large */
-    const size_t large = snapshot_bytes(snapshot);
-    fill_group(&model->budget.memory, &runtime, large / 2);
-    text_charge(&texts->text, &model->budget, 1000);
-    render_metrics(snapshot, &model->budget, METRICS_PROMETHEUS, &texts->text);
-    assert_int_equal(texts->text.failed, TEXT_GOOD);
-    assert_non_null(texts->text.source); /* it keeps the snapshot */
-    model->budget.memory.credit = 0;     /* for its own it does ask */
-    text_clear(&texts->text);
-    render_metrics(snapshot, &model->budget, METRICS_PROMETHEUS, &texts->text);
-    assert_int_equal(texts->text.failed, TEXT_NO_MEMORY);
-    snapshot_release(snapshot);
+    text_charge(&texts->text, budget, 1000);
+    render_path(texts, "metrics");
+    const uint64_t length = texts->text.length;
+    assert_true(budget_take(budget, 1000, BUDGET_TEXT_BYTES, most - length));
+    assert_false(budget_take(budget, 1000, BUDGET_TEXT_BYTES, 1));
+    budget_give(budget, 1000, BUDGET_TEXT_BYTES, most - length);
+    text_fini(&texts->text);
+    assert_true(budget_take(budget, 1000, BUDGET_TEXT_BYTES, most));
     end_texts(texts);
-    runtime_close(&runtime);
 }
 
 TEST_CASE(a_text_grows_as_it_is_written)
@@ -654,17 +580,13 @@ TEST_CASE(a_text_is_charged_for_what_it_has)
     budget_t *budget = &texts->fixture.model.budget;
     const uint64_t most = budget_limit(budget, 4711, BUDGET_TEXT_BYTES);
     text_t from, text;
-    size_t bytes = 9;
     text_init(&from);
     text_init(&text);
     text_puts(&from, "small");
     text_move(&text, &from);
     memset(&from, 'x', sizeof(from));
     assert_ptr_equal(text.data, text.small);
-    assert_memory_equal(text_part(&text, 1, &bytes, NULL), "mall", 4);
-    assert_int_equal(bytes, 4);
-    (void)text_part(&text, 100, &bytes, NULL);
-    assert_int_equal(bytes, 0);
+    assert_memory_equal(text.data, "small", 5);
     text_charge(&text, budget, 4711);
     assert_non_null(text_reserve(&text, 5000));
     text.length = 5000;
@@ -677,6 +599,22 @@ TEST_CASE(a_text_is_charged_for_what_it_has)
     assert_true(budget_take(budget, 4711, BUDGET_TEXT_BYTES, 5000));
     text_fini(&text);
     end_texts(texts);
+}
+
+/* A control group of which nothing is left but the credit. */
+static void fill_group(memory_t *memory, const runtime_t *runtime, uint64_t credit)
+{
+    const char *const names[] = {"memory.max", "memory.current"};
+    for (int i = 0; i < 2; i++) {
+        char path[512];
+        (void)snprintf(path, sizeof(path), "%s/%s", runtime->path, names[i]);
+        FILE *file = fopen(path, "w");
+        assert_non_null(file);
+        assert_true(fputs("4096\n", file) >= 0);
+        assert_int_equal(fclose(file), 0);
+    }
+    memory_find_group(memory, runtime->path, "0::/\n");
+    memory->credit = credit;
 }
 
 TEST_CASE(a_text_that_gets_no_memory_is_not_charged_for_it)
@@ -715,18 +653,18 @@ TEST_CASE(events_are_counted_by_their_kind)
 
 TEST_CASE(a_statistic_of_another_kind_is_not_mixed_in)
 {
-    extras_t extras = {.count = 0};
+    newer_list_t newer = {.count = 0};
     char name[16];
-    extras_add(&extras, "odd", RMM_KIND_COUNTER, 5);
-    extras_add(&extras, "odd", RMM_KIND_GAUGE, 100);
-    extras_add(&extras, "odd", RMM_KIND_COUNTER, 2);
-    assert_int_equal(extras.items[0].value, 7);
-    for (unsigned i = 1; i <= DEVICE_EXTRAS_MAX; i++) {
+    newer_add(&newer, "odd", RMM_KIND_COUNTER, 5);
+    newer_add(&newer, "odd", RMM_KIND_GAUGE, 100);
+    newer_add(&newer, "odd", RMM_KIND_COUNTER, 2);
+    assert_int_equal(newer.items[0].value, 7);
+    for (unsigned i = 1; i <= NEWER_OF_LEVEL_MAX; i++) {
         snprintf(name, sizeof(name), "n%u", i);
-        extras_add(&extras, name, RMM_KIND_MARK, i);
+        newer_add(&newer, name, RMM_KIND_MARK, i);
     }
-    assert_int_equal(extras.count, DEVICE_EXTRAS_MAX);
-    assert_string_equal(extras.items[extras.count - 1].name, "n31");
+    assert_int_equal(newer.count, NEWER_OF_LEVEL_MAX);
+    assert_string_equal(newer.items[newer.count - 1].name, "n31");
 }
 
 /* A process of a user with so many statistics of its own. */
@@ -755,17 +693,17 @@ static bool metrics_have(const char *metrics, unsigned uid, unsigned number)
 
 TEST_CASE(metrics_have_a_bounded_number_of_statistics_of_newer_programs)
 {
-    enum { USERS = EXTRA_STATS_MAX / EXTRA_STATS_OF_USER };
+    enum { USERS = NEWER_STATS_MAX / NEWER_STATS_OF_USER };
     const member_t *members[USERS + 1];
     texts_t *texts = open_texts();
     for (unsigned i = 0; i <= USERS; i++) {
-        unsigned count = i < USERS ? EXTRA_STATS_OF_USER : 1;
+        unsigned count = i < USERS ? NEWER_STATS_OF_USER : 1;
         members[i] = add_newer(&texts->fixture, 1000 + i, count);
     }
     char *whole = copy_path(texts, "metrics");
-    for (unsigned i = 0; i < EXTRA_STATS_MAX; i++) {
-        unsigned user = i / EXTRA_STATS_OF_USER;
-        assert_true(metrics_have(whole, 1000 + user, i % EXTRA_STATS_OF_USER));
+    for (unsigned i = 0; i < NEWER_STATS_MAX; i++) {
+        unsigned user = i / NEWER_STATS_OF_USER;
+        assert_true(metrics_have(whole, 1000 + user, i % NEWER_STATS_OF_USER));
         assert_false(members[user]->has_odd_stats);
     }
     assert_false(metrics_have(whole, 1000 + USERS, 0));
@@ -776,13 +714,16 @@ TEST_CASE(metrics_have_a_bounded_number_of_statistics_of_newer_programs)
 
 TEST_CASE(a_torn_record_and_an_unknown_fragmentation_say_so)
 {
-    const figures_t figures = {.torn = true, .free_bytes = FIGURE_UNKNOWN};
-    const extras_t extras = {.count = 0};
-    text_t text;
-    text_init(&text);
-    render_slot_stat(&text, &figures, &extras);
-    text_append(&text, "", 1);
-    assert_non_null(strstr(text.data, "\ntorn 1\n"));
-    assert_non_null(strstr(text.data, "\nfragmentation -1\n"));
-    text_fini(&text);
+    texts_t *texts = open_texts();
+    const member_t *member = fixture_process(&texts->fixture, 4711);
+    const node_t node = {DIR_RESOURCE, FILE_resource_stat, (uint32_t)member->serial, 1};
+    subject_t subject;
+    assert_int_equal(
+        subject_collect(&texts->fixture.model, node, COLLECT_RESOURCE, &subject), 0);
+    subject.figures = (figures_t){.torn = true, .free_bytes = FIGURE_UNKNOWN};
+    print_resource_stat(&subject, &texts->text);
+    text_append(&texts->text, "", 1);
+    assert_non_null(strstr(texts->text.data, "\ntorn 1\n"));
+    assert_non_null(strstr(texts->text.data, "\nfragmentation -1\n"));
+    end_texts(texts);
 }

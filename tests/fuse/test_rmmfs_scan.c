@@ -13,10 +13,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "exits.h"
 #include "harness/runtime.h"
-#include "holders.h"
-#include "scan.h"
+#include "programs/holders.h"
+#include "programs/scan.h"
+#include "segments/exits.h"
 
 #define FIT 10u
 #define NAMES 30u
@@ -116,12 +116,12 @@ static void names_that_arrive_are_bounded_and_none_is_lost(void **state)
     make_names(place);
     for (uint32_t i = 0; i < SCAN_ARRIVALS_MAX; i++) {
         name_of(1000 + i, name);
-        place->dirs.name_told(place->dirs.told_arg, place->dir, name, false);
+        place->dirs.name_changed(place->dirs.callback_arg, place->dir, name, false);
     }
     assert_false(place->dir->changed);
     for (uint32_t i = 0; i < NAMES; i++) {
         name_of(i, name);
-        place->dirs.name_told(place->dirs.told_arg, place->dir, name, false);
+        place->dirs.name_changed(place->dirs.callback_arg, place->dir, name, false);
     }
     assert_int_equal(place->dir->entries.count, SCAN_ARRIVALS_MAX);
     assert_true(place->dir->changed);
@@ -225,7 +225,7 @@ static void tell_bad_name(place_t *place, uint32_t number)
     assert_true(fd >= 0);
     assert_int_equal(write(fd, "no segment", 10), 10);
     (void)close(fd);
-    place->dirs.name_told(place->dirs.told_arg, place->dir, name, false);
+    place->dirs.name_changed(place->dirs.callback_arg, place->dir, name, false);
     for (uint32_t i = 0; i < 10 && scan_step(&place->scan); i++) {
     }
 }
@@ -309,10 +309,10 @@ holder_answer_t __wrap_holders_find(
     holders_t *holders, const rmm_segment_t *segment, uint64_t since_ns,
     pid_t *pid_out);
 
-rmm_segment_verdict_t __real_rmm_segment_open(
+rmm_segment_verdict_t __real_rmm__segment_open(
     rmm_segment_t *segment, int dirfd, const char *name,
     char reason[RMM_SEGMENT_REASON_BYTES]);
-rmm_segment_verdict_t __wrap_rmm_segment_open(
+rmm_segment_verdict_t __wrap_rmm__segment_open(
     rmm_segment_t *segment, int dirfd, const char *name,
     char reason[RMM_SEGMENT_REASON_BYTES]);
 
@@ -349,13 +349,13 @@ holder_answer_t __wrap_holders_find(
     return answer;
 }
 
-rmm_segment_verdict_t __wrap_rmm_segment_open(
+rmm_segment_verdict_t __wrap_rmm__segment_open(
     rmm_segment_t *segment, int dirfd, const char *name,
     char reason[RMM_SEGMENT_REASON_BYTES])
 {
     rlim_t before = is_short_when_opened ? limit_descriptors(0) : 0;
     rmm_segment_verdict_t verdict =
-        __real_rmm_segment_open(segment, dirfd, name, reason);
+        __real_rmm__segment_open(segment, dirfd, name, reason);
     if (is_short_when_opened) {
         (void)limit_descriptors(before);
     }

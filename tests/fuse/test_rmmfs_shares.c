@@ -4,7 +4,7 @@
  */
 #include "harness/harness.h"
 
-#include "shares.h"
+#include "support/shares.h"
 
 TEST_CASE(a_small_request_is_granted_whole_when_there_is_too_little)
 {

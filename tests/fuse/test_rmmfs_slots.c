@@ -5,7 +5,7 @@
  */
 #include "model_fixture.h"
 
-#include "slots.h"
+#include "model/slots.h"
 
 /* Resource i + 1 in slot i, of which i + 100 resets of the peak were requested. */
 static member_t *fill(fixture_t *fixture, uint32_t count)
@@ -45,7 +45,7 @@ TEST_CASE(each_slot_has_its_own_request)
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
         fixture_t *fixture = open_fixture();
         member_t *member = fill(fixture, counts[i]);
-        uint32_t visited = 0, batch = rmm_segment_batch_slots(&member->segment);
+        uint32_t visited = 0, batch = rmm__segment_batch_slots(&member->segment);
         slots_each(member, check_request, &visited);
         assert_int_equal(visited, counts[i]);
         assert_true(counts[i] < RMM_SEGMENT_SLOTS || counts[i] > 2 * batch);
@@ -88,7 +88,7 @@ static void expect_at(seek_fn seek, member_t *member, uint32_t id, uint32_t inde
     slot_view_t view;
     assert_true(seek(member, id, &view));
     assert_int_equal(view.index, index);
-    assert_int_equal(rmm_record_slot(&view.record)->instance_id & SLOT_LOW_BITS, id);
+    assert_int_equal(rmm__record_slot(&view.record)->instance_id & SLOT_LOW_BITS, id);
 }
 
 /* Its slot went to another resource, and it, or one of its number, lives in another slot. */

@@ -4,7 +4,7 @@
  */
 #include "model_fixture.h"
 
-#include "snapshot.h"
+#include "model/snapshot.h"
 
 #define SLOTS_HIGH 250u /* of a sample's segment */
 

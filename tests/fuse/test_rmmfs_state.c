@@ -5,15 +5,14 @@
 #include "model_fixture.h"
 
 #include <fcntl.h>
-#include <getopt.h>
 #include <pthread.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include "extras.h"
+#include "daemon/options.h"
 #include "harness/runtime.h"
-#include "options.h"
-#include "state.h"
+#include "model/newer_stats.h"
+#include "model/state.h"
 
 static void write_state(const runtime_t *runtime, const char *text)
 {
@@ -33,16 +32,16 @@ static void what_is_saved_is_loaded(void **unused)
     fixture_open(after);
     (void)fixture_gpu(before, "GPU-a");
     (void)fixture_gpu(before, "SIM-0");
-    before->model.gpus[1].name[0] = '\0';
-    before->model.gpus[1].pci_bus_id[0] = '\0';
+    before->model.gpus[1].gpu.name[0] = '\0';
+    before->model.gpus[1].gpu.pci_bus_id[0] = '\0';
     before->model.gpus[0].peak_bytes = 123;
     before->model.gpus[0].lifetime_peak_bytes = 1234;
     before->model.gpus[1].peak_upper_bytes = 77;
     before->model.gpus[1].exited[RMM_LOCATION_STAT_total_count] = 9;
     before->model.host.exited[RMM_LOCATION_STAT_oom_count] = 3;
-    extras_add(&before->model.gpus[0].extras, "new_count", RMM_KIND_COUNTER, 42);
-    const folded_t ended = {"0.0123456789abcdef", 7, "4711", 99};
-    assert_true(model_add_folded(&before->model, &ended));
+    newer_add(&before->model.gpus[0].newer, "new_count", RMM_KIND_COUNTER, 42);
+    const totalled_t ended = {"0.0123456789abcdef", 7, "4711", 99};
+    assert_true(model_add_totalled(&before->model, &ended));
     identity_add(&before->model.ended, &(identity_t){1000, 42, 5, UINT64_MAX});
     before->model.state = state_open(runtime.path, true);
     assert_non_null(before->model.state);
@@ -50,24 +49,24 @@ static void what_is_saved_is_loaded(void **unused)
     state_save(&before->model);
     assert_true(state_load(before->model.state, &after->model));
     assert_int_equal(after->model.gpu_count, 2);
-    assert_string_equal(after->model.gpus[0].uuid, "GPU-a");
-    assert_string_equal(after->model.gpus[0].name, "Sample");
-    assert_int_equal(after->model.gpus[0].capacity_bytes, 1 << 20);
-    assert_string_equal(after->model.gpus[1].uuid, "SIM-0");
-    assert_string_equal(after->model.gpus[1].name, "");
-    assert_string_equal(after->model.gpus[1].pci_bus_id, "");
+    assert_string_equal(after->model.gpus[0].gpu.uuid, "GPU-a");
+    assert_string_equal(after->model.gpus[0].gpu.name, "Sample");
+    assert_int_equal(after->model.gpus[0].gpu.capacity_bytes, 1 << 20);
+    assert_string_equal(after->model.gpus[1].gpu.uuid, "SIM-0");
+    assert_string_equal(after->model.gpus[1].gpu.name, "");
+    assert_string_equal(after->model.gpus[1].gpu.pci_bus_id, "");
     assert_int_equal(after->model.gpus[0].peak_bytes, 123);
     assert_int_equal(after->model.gpus[0].lifetime_peak_bytes, 1234);
     assert_int_equal(after->model.gpus[1].peak_upper_bytes, 77);
     assert_int_equal(after->model.gpus[1].exited[RMM_LOCATION_STAT_total_count], 9);
     assert_int_equal(after->model.host.exited[RMM_LOCATION_STAT_oom_count], 3);
-    assert_int_equal(after->model.gpus[0].extras.count, 1);
-    assert_int_equal(after->model.gpus[0].extras.items[0].value, 42);
-    const folded_t *folded = model_folded(&after->model, ended.name, 7);
-    assert_null(model_folded(&after->model, ended.name, 0));
-    assert_non_null(folded);
-    assert_string_equal(folded->process, "4711");
-    assert_int_equal(folded->exited_ns, 99);
+    assert_int_equal(after->model.gpus[0].newer.count, 1);
+    assert_int_equal(after->model.gpus[0].newer.items[0].value, 42);
+    const totalled_t *totalled = model_totalled(&after->model, ended.name, 7);
+    assert_null(model_totalled(&after->model, ended.name, 0));
+    assert_non_null(totalled);
+    assert_string_equal(totalled->process, "4711");
+    assert_int_equal(totalled->exited_ns, 99);
     assert_int_equal(after->model.ended.count, 1);
     assert_memory_equal(
         &after->model.ended, &before->model.ended, offsetof(identities_t, items[1]));
@@ -112,16 +111,16 @@ static bool get_lock_while_saving(saving_t *saving)
 static void a_write_keeps_nobody_from_the_model(void **unused)
 {
     (void)unused;
-    enum { FOLDED = 20000, ENOUGH = 1000 };
+    enum { TOTALLED = 20000, ENOUGH = 1000 };
     runtime_t runtime;
     pthread_t thread;
     fixture_t *fixture = calloc(1, sizeof(*fixture));
     runtime_open(&runtime);
     fixture_open(fixture);
-    for (unsigned i = 0; i < FOLDED; i++) {
-        folded_t folded = {.exited_ns = i, .process = "4711", .uid = 99};
-        (void)snprintf(folded.name, sizeof(folded.name), "0.%016x", i);
-        assert_true(model_add_folded(&fixture->model, &folded));
+    for (unsigned i = 0; i < TOTALLED; i++) {
+        totalled_t totalled = {.exited_ns = i, .process = "4711", .uid = 99};
+        (void)snprintf(totalled.name, sizeof(totalled.name), "0.%016x", i);
+        assert_true(model_add_totalled(&fixture->model, &totalled));
     }
     fixture->model.state = state_open(runtime.path, true);
     saving_t saving = {.model = &fixture->model};
@@ -207,7 +206,7 @@ static void a_damaged_file_changes_nothing_and_is_put_aside(void **unused)
         bool is_end_cut = i == 4; /* the last line's newline: nothing is missing */
         assert_int_equal(state_load(state, &fixture->model), is_end_cut);
         assert_int_equal(fixture->model.host.peak_bytes, is_end_cut ? 5 : 0);
-        assert_int_equal(fixture->model.folded_count, 0);
+        assert_int_equal(fixture->model.totalled_count, 0);
         if (!is_end_cut) {
             assert_int_equal(fstatat(runtime.fd, "rmmfs.state.bad", &status, 0), 0);
             assert_int_equal(unlinkat(runtime.fd, "rmmfs.state.bad", 0), 0);
@@ -283,9 +282,9 @@ static void gpus_keep_their_numbers_and_clean_names(void **unused)
     assert_int_equal(fixture_gpu(fixture, "GPU-b"), 1);
     assert_int_equal(fixture_gpu(fixture, "GPU-a"), 0);
     assert_int_equal(gpus_number(&fixture->model, &nasty), 2);
-    assert_string_equal(fixture->model.gpus[2].uuid, "_._GPU_x_");
-    assert_string_equal(fixture->model.gpus[2].pci_bus_id, "");
-    assert_string_equal(fixture->model.gpus[2].name, "a?b");
+    assert_string_equal(fixture->model.gpus[2].gpu.uuid, "_._GPU_x_");
+    assert_string_equal(fixture->model.gpus[2].gpu.pci_bus_id, "");
+    assert_string_equal(fixture->model.gpus[2].gpu.name, "a?b");
     assert_int_equal(gpus_number(&fixture->model, &empty), DEVICE_NONE);
     assert_int_equal(gpus_number(&fixture->model, &host), DEVICE_NONE);
     fixture_close(fixture);
@@ -319,7 +318,7 @@ static void however_many_gpus_users_invent_root_and_others_have_room(void **unus
     for (uid_t uid = 1002; uid < 1100; uid++) {
         (void)report_gpus(before, uid, 500);
     }
-    assert_true(before->model.gpu_count < DEVICE_GPUS_MAX);
+    assert_true(before->model.gpu_count < GPUS_MAX);
     assert_int_equal(report_gpus(before, 0, 500), 32);
     /* And over a restart. */
     before->model.state = state_open(runtime.path, true);
@@ -360,24 +359,24 @@ static void what_the_driver_lists_stays_and_root_tells_the_capacity(void **unuse
     fclose(file);
     gpus_scan_driver(&fixture->model, runtime.path);
     assert_int_equal(fixture->model.gpu_count, 1);
-    assert_string_equal(gpu->uuid, "");
+    assert_string_equal(gpu->gpu.uuid, "");
     /* When a program uses it the driver knows the uuid, whatever the program says. */
     file = fopen(path, "w");
     fputs("Model: \t Other\nGPU UUID: \t GPU-real\n", file);
     fclose(file);
     assert_int_equal(report(fixture, "GPU-fake", 1, 1000), 1);
-    assert_string_equal(gpu->uuid, "GPU-real");
-    assert_string_equal(gpu->name, "Real");
-    assert_int_equal(gpu->capacity_bytes, 0);
+    assert_string_equal(gpu->gpu.uuid, "GPU-real");
+    assert_string_equal(gpu->gpu.name, "Real");
+    assert_int_equal(gpu->gpu.capacity_bytes, 0);
     assert_int_equal(report(fixture, "GPU-real", UINT64_MAX, 1000), 0);
-    assert_int_equal(gpu->capacity_bytes, 0);
+    assert_int_equal(gpu->gpu.capacity_bytes, 0);
     assert_int_equal(report(fixture, "GPU-real", 7, 1000), 0);
     assert_int_equal(report(fixture, "GPU-real", 8, 1001), 0);
-    assert_int_equal(gpu->capacity_bytes, 7);
+    assert_int_equal(gpu->gpu.capacity_bytes, 7);
     assert_int_equal(report(fixture, "GPU-real", 9, 0), 0);
     assert_int_equal(report(fixture, "GPU-real", 10, 1000), 0);
-    assert_int_equal(gpu->capacity_bytes, 9);
-    assert_string_equal(gpu->name, "Real");
+    assert_int_equal(gpu->gpu.capacity_bytes, 9);
+    assert_string_equal(gpu->gpu.name, "Real");
     assert_int_equal(unlink(path), 0);
     assert_int_equal(rmdir(folder), 0);
     fixture_close(fixture);
@@ -392,8 +391,7 @@ static bool parse(options_t *options, const char *a, const char *b, const char *
     snprintf(second, sizeof(second), "%s", b);
     snprintf(third, sizeof(third), "%s", c);
     char *argv[] = {name, first, second, third, NULL};
-    optind = 0; /* getopt begins anew */
-    return options_parse(options, 4, argv);
+    return options_parse(options, argv);
 }
 
 static void the_command_line_is_understood_or_refused(void **unused)
@@ -407,7 +405,12 @@ static void the_command_line_is_understood_or_refused(void **unused)
     assert_true(parse(&options, "--options", "noatime,,nonempty", "--help"));
     assert_string_equal(options.mount_options, ",noatime");
     assert_true(options.nonempty && options.help && options.mountpoint == NULL);
+    assert_true(parse(&options, "-cfo", "ro,rw,ro,noatime,atime", "--"));
+    assert_true(options.clear && options.foreground);
+    assert_string_equal(options.mount_options, ",rw,ro");
     assert_false(parse(&options, "-o", "fsname=x", "/mnt"));
+    assert_false(parse(&options, "-o", "nonempty=1", "/mnt"));
+    assert_false(parse(&options, "-o", "gid", "/mnt"));
     assert_false(parse(&options, "-f", "/mnt", "/more"));
     assert_false(parse(&options, "-x", "/mnt", "-f"));
 }

@@ -4,10 +4,10 @@
  */
 #include "model_fixture.h"
 
-#include "journal.h"
-#include "log_line.h"
-#include "node_events.h"
-#include "stream.h"
+#include "model/journal.h"
+#include "model/node_events.h"
+#include "render/stream.h"
+#include "support/log_line.h"
 
 #define SECOND_NS 1000000000ull
 #define ROUNDS 3u /* of a full ring: more than one piece of the journal */
@@ -50,7 +50,7 @@ TEST_CASE(a_long_log_comes_in_whole_lines)
         write_ring(member, round * RMM_LOG_RECORDS);
         journal_collect(model->journal, model);
     }
-    stream_t *pipe = stream_open((node_t){DIR_ROOT, FILE_LOG_PIPE, 0, 0}, 0, 0, NULL);
+    stream_t *pipe = stream_open((node_t){DIR_ROOT, FILE_log_pipe, 0, 0}, 0, 0, NULL);
     text_t text;
     size_t lines = 0, pieces = 0;
     text_init(&text);

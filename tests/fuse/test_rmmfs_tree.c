@@ -6,8 +6,8 @@
 
 #include <sys/stat.h>
 
+#include "model/tree.h"
 #include "render_any.h"
-#include "tree.h"
 
 TEST_CASE(inode_numbers_carry_the_node_and_come_back)
 {

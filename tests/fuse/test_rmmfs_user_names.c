@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "user_names.h"
+#include "render/user_names.h"
 
 #define THREADS 4
 #define READINGS 500

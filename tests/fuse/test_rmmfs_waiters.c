@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "waiters.h"
+#include "session/waiters.h"
 
 static char streams[2], requests[4]; /* only their addresses are used */
 

@@ -67,23 +67,23 @@ static inline uint64_t exercise_figures(
 
     for (uint32_t i = 0; i < segment->header.schema_count; i++) {
         if (segment->schema[i].scope == scope) {
-            digest += rmm_record_schema_value(record, &segment->schema[i]);
+            digest += rmm__record_schema_value(record, &segment->schema[i]);
         }
     }
     for (int i = 0; scope == RMM_SCHEMA_LOCATION && i < RMM_LOCATION_STAT_COUNT; i++) {
         digest +=
-            rmm_segment_location_stat(segment, record, (rmm_location_stat_t)i, &value);
+            rmm__segment_location_stat(segment, record, (rmm_location_stat_t)i, &value);
     }
     for (int i = 0; scope == RMM_SCHEMA_SLOT && i < RMM_SLOT_STAT_COUNT; i++) {
-        digest += rmm_segment_slot_stat(segment, record, (rmm_slot_stat_t)i, &value);
+        digest += rmm__segment_slot_stat(segment, record, (rmm_slot_stat_t)i, &value);
     }
     return digest + value;
 }
 
 static inline uint64_t exercise_records(const rmm_segment_t *segment)
 {
-    uint32_t locations = rmm_segment_location_count(segment);
-    uint32_t slots = rmm_segment_slot_count(segment);
+    uint32_t locations = rmm__segment_location_count(segment);
+    uint32_t slots = rmm__segment_slot_count(segment);
     rmm_record_t record;
     uint64_t digest = 0;
     bool torn;
@@ -91,7 +91,7 @@ static inline uint64_t exercise_records(const rmm_segment_t *segment)
     PROMISE(
         locations <= RMM_SEGMENT_MAX_BYTES / 64 && slots <= RMM_SEGMENT_MAX_BYTES / 64);
     for (uint32_t i = 0; i < locations; i++) {
-        if (rmm_segment_read_location(segment, i, &record)) {
+        if (rmm__segment_read_location(segment, i, &record)) {
             exercise_text(record.location.uuid, sizeof(record.location.uuid));
             exercise_text(
                 record.location.pci_bus_id, sizeof(record.location.pci_bus_id));
@@ -100,7 +100,7 @@ static inline uint64_t exercise_records(const rmm_segment_t *segment)
         }
     }
     for (uint32_t i = 0; i < slots; i++) {
-        if (rmm_segment_read_slot(segment, i, &record, &torn)) {
+        if (rmm__segment_read_slot(segment, i, &record, &torn)) {
             exercise_text(record.slot.type, sizeof(record.slot.type));
             exercise_text(record.slot.name, sizeof(record.slot.name));
             digest += exercise_figures(segment, &record, RMM_SCHEMA_SLOT);
@@ -112,8 +112,8 @@ static inline uint64_t exercise_records(const rmm_segment_t *segment)
 static inline void exercise_batches(const rmm_segment_t *segment)
 {
     static rmm_slot_batch_t batch;
-    uint32_t slots = rmm_segment_slot_count(segment);
-    uint32_t room = rmm_segment_batch_slots(segment);
+    uint32_t slots = rmm__segment_slot_count(segment);
+    uint32_t room = rmm__segment_batch_slots(segment);
 
     PROMISE(room >= 1);
     for (uint32_t first = 0; first < slots; first += room) {
@@ -121,12 +121,12 @@ static inline void exercise_batches(const rmm_segment_t *segment)
         rmm_record_t record;
         bool torn;
 
-        if (!rmm_segment_begin_batch(segment, first, count, &batch)) {
+        if (!rmm__segment_begin_batch(segment, first, count, &batch)) {
             continue;
         }
-        rmm_segment_fill_batch(segment, &batch);
+        rmm__segment_fill_batch(segment, &batch);
         for (uint32_t i = first; i < first + count; i++) {
-            if (rmm_segment_batch_slot(segment, &batch, i, &record, &torn, &tries)) {
+            if (rmm__segment_batch_slot(segment, &batch, i, &record, &torn, &tries)) {
                 exercise_text(record.slot.type, sizeof(record.slot.type));
                 exercise_text(record.slot.name, sizeof(record.slot.name));
             }
@@ -148,13 +148,13 @@ static inline void exercise_log(const rmm_segment_t *segment)
         rmm_ring_cursor_t cursor = {0};
         uint64_t count = 0;
         uint32_t level, least;
-        int error = rmm_segment_read_log(
+        int error = rmm__segment_read_log(
             segment, &cursor, ended != 0, exercise_message, &count);
 
         PROMISE(error == 0 || error == -EPROTO);
         PROMISE(count <= segment->header.log_count);
         PROMISE(count + cursor.lost >= count && cursor.next >= count);
-        if (rmm_segment_log_level(segment, &level, &least)) {
+        if (rmm__segment_log_level(segment, &level, &least)) {
             PROMISE(level <= 6 && least <= 6);
         }
     }
@@ -165,7 +165,7 @@ static inline rmm_segment_verdict_t exercise_segment(int fd)
 {
     char reason[RMM_SEGMENT_REASON_BYTES];
     rmm_segment_t segment;
-    rmm_segment_verdict_t verdict = rmm_segment_attach(&segment, fd, reason);
+    rmm_segment_verdict_t verdict = rmm__segment_attach(&segment, fd, reason);
     volatile uint64_t digest;
 
     exercise_text(reason, sizeof(reason));
@@ -179,7 +179,7 @@ static inline rmm_segment_verdict_t exercise_segment(int fd)
         exercise_batches(&segment);
         exercise_log(&segment);
         (void)digest;
-        (void)rmm_segment_is_live(&segment);
+        (void)rmm__segment_is_live(&segment);
     }
     return verdict;
 }
@@ -191,7 +191,7 @@ static inline int exercise_control(int fd)
     rmm_control_t control;
     rmm_control_location_t location;
     rmm_control_slot_t slot;
-    int error = rmm_control_attach(&control, fd, geteuid());
+    int error = rmm__control_attach(&control, fd, geteuid());
 
     if (error != 0) {
         PROMISE(error < 0 && control.fd == -1);
@@ -199,19 +199,19 @@ static inline int exercise_control(int fd)
     }
     for (uint32_t i = 0; i < 300; i++) {
         PROMISE(
-            (rmm_control_read_location(&control, i, &location) == 0) ==
+            (rmm__control_read_location(&control, i, &location) == 0) ==
             (i < control.locations_count));
         PROMISE(
-            (rmm_control_reset_location_peak(&control, i) == 0) ==
+            (rmm__control_reset_location_peak(&control, i) == 0) ==
             (i < control.locations_count));
         PROMISE(
-            (rmm_control_reset_node_peak(&control, i) == 0) ==
+            (rmm__control_reset_node_peak(&control, i) == 0) ==
             (i < control.locations_count));
         PROMISE(
-            (rmm_control_read_slot(&control, i, &slot) == 0) ==
+            (rmm__control_read_slot(&control, i, &slot) == 0) ==
             (i < control.slots_count));
         PROMISE(
-            (rmm_control_reset_slot_peak(&control, i) == 0) ==
+            (rmm__control_reset_slot_peak(&control, i) == 0) ==
             (i < control.slots_count));
     }
     PROMISE(lseek(fd, 0, SEEK_END) == size);

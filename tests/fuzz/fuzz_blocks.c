@@ -35,7 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 
     make(&sample);
     fd = changed_file(&sample, sizeof(sample), data, bytes);
-    if (rmm_blocks_attach(&file, fd) == 0) {
+    if (rmm__block_report_attach(&file, fd) == 0) {
         blocks_check_rows(&file);
         for (size_t i = 0; i < BLOCK_FILES; i++) {
             text_t text;

@@ -18,7 +18,7 @@
 #include "fuzz/exercise_segment.h"
 #include "fuzz/small_member.h"
 
-#include "control.h"
+#include "control/control.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
@@ -39,7 +39,7 @@ typedef struct world {
     member_t *members[PROGRAMS];
     node_t nodes[NODES_MOST];
     uint32_t node_count;
-    trims_t trims;
+    waiting_writes_t writes;
     text_t text;
     effects_t before, after;
 } world_t;
@@ -67,7 +67,7 @@ static void note_node(const char *name, node_t node, void *arg)
     }
 }
 
-static void add_program(world_t *world, int number, uint16_t minor)
+static void add_program(world_t *world, int number)
 {
     static image_t sample;
     if (sample.size == 0) {
@@ -78,47 +78,46 @@ static void add_program(world_t *world, int number, uint16_t minor)
     const gpu_identity_t gpu = {"GPU-00000000", "0000:01:00.0", "Sample", 1 << 20, 0};
     PROMISE(member != NULL);
     fixture_control(member);
-    member->control.version_minor = minor;
     member->locations[0] = (member_location_t){0, gpus_number(&world->model, &gpu)};
     member->locations[1] = (member_location_t){1, DEVICE_HOST};
     member->location_count = 2;
     world->members[number] = member;
 }
 
-static void open_world(world_t *world, uint8_t minor)
+static void open_world(world_t *world)
 {
     log_level_set(LOG_LEVEL_OFF);
     model_init(&world->model);
     text_init(&world->text);
-    trims_init(&world->trims);
-    add_program(world, 0, RMM_SEGMENT_MINOR);
-    add_program(world, 1, minor % (RMM_SEGMENT_MINOR + 1));
+    waiting_writes_init(&world->writes);
+    add_program(world, 0);
+    add_program(world, 1);
     world->node_count = 0;
     (void)tree_list(&world->model, tree_root, 0, note_node, world);
 }
 
-static void free_trims(trim_t *trim)
+static void free_trims(waiting_write_t *trim)
 {
     while (trim != NULL) {
-        trim_t *next = trim->next;
+        waiting_write_t *next = trim->next;
         PROMISE(
             trim->error == 0 || trim->error == -ESRCH || trim->error == -ETIMEDOUT ||
             trim->error == -EINTR);
-        trim_free(trim);
+        waiting_write_free(trim);
         trim = next;
     }
 }
 
 static void close_world(world_t *world)
 {
-    free_trims(trims_take_all(&world->trims, -EINTR));
+    free_trims(waiting_writes_take_all(&world->writes, -EINTR));
     for (size_t i = 0; i < sizeof(users) / sizeof(users[0]); i++) {
         PROMISE(budget_take(
             &world->model.budget, users[i], BUDGET_TRIMS,
             budget_limit(&world->model.budget, users[i], BUDGET_TRIMS)));
         budget_give(&world->model.budget, users[i], BUDGET_TRIMS, UINT64_MAX);
     }
-    trims_fini(&world->trims);
+    waiting_writes_fini(&world->writes);
     text_fini(&world->text);
     model_fini(&world->model);
 }
@@ -164,16 +163,18 @@ static bool is_known_error(int error)
 
 static int write_trim(world_t *world, node_t node, uid_t uid, const step_t *step)
 {
+    command_t command = {&world->model, node, uid, step->word, step->length, NULL};
     int error = 0;
-    trim_t *trim = trim_new(&world->model.budget, uid, &error);
+    waiting_write_t *trim = waiting_write_new(&world->model.budget, uid, &error);
     if (trim == NULL) {
         return error;
     }
-    error = control_trim(&world->model, node, uid, step->word, step->length, trim);
+    command.wait = trim;
+    error = control_write(&command);
     if (error == 0) {
-        trims_add(&world->trims, trim);
+        waiting_writes_add(&world->writes, trim);
     } else {
-        trim_free(trim);
+        waiting_write_free(trim);
     }
     return error;
 }
@@ -181,16 +182,17 @@ static int write_trim(world_t *world, node_t node, uid_t uid, const step_t *step
 /* What is shown is a command, and the one that is in force. */
 static void write_what_is_shown(world_t *world, node_t node, uid_t uid)
 {
-    bool is_shown = node.file == FILE_LIMIT_BYTES || node.file == FILE_ENABLE ||
-                    (node.file == FILE_LOG_LEVEL && node.dir == DIR_DAEMON);
+    bool is_shown = node.file == FILE_limit_bytes ||
+                    node.file == FILE_resource_limit_bytes ||
+                    node.file == FILE_enable || node.file == FILE_log_level;
     if (!is_shown) {
         return;
     }
     PROMISE(render_file(&world->model, node, &world->text) == 0);
+    const command_t command = {&world->model,      node, uid, world->text.data,
+                               world->text.length, NULL};
     look(world, &world->before);
-    PROMISE(
-        control_write(&world->model, node, uid, world->text.data, world->text.length) ==
-        0);
+    PROMISE(control_write(&command) == 0);
     look(world, &world->after);
     PROMISE(memcmp(&world->before, &world->after, sizeof(world->before)) == 0);
 }
@@ -211,9 +213,10 @@ static void do_write(world_t *world, node_t node, const step_t *step)
 {
     uid_t uid = users[step->who % (sizeof(users) / sizeof(users[0]))];
     look(world, &world->before);
-    int error = node.file == FILE_TRIM
-                    ? write_trim(world, node, uid, step)
-                    : control_write(&world->model, node, uid, step->word, step->length);
+    const command_t command = {&world->model, node,         uid,
+                               step->word,    step->length, NULL};
+    int error = tree_write_waits(node) ? write_trim(world, node, uid, step)
+                                       : control_write(&command);
     look(world, &world->after);
     PROMISE(error == 0 || is_known_error(error));
     if (error != 0) {
@@ -247,7 +250,7 @@ static void obey(world_t *world, const step_t *step)
         pwrite(
             member->segment.fd, &number, sizeof(number),
             offsetof(rmm_segment_header_t, trim_seen)) == sizeof(number));
-    free_trims(trims_take_over(&world->trims, &world->model));
+    free_trims(waiting_writes_take_over(&world->writes, &world->model));
 }
 
 static void act(world_t *world, const step_t *step)
@@ -263,7 +266,7 @@ static void act(world_t *world, const step_t *step)
     case 7:
         if (step->node % 8 == 0) {
             world->members[step->who % PROGRAMS]->state = MEMBER_EXITED;
-            free_trims(trims_take_over(&world->trims, &world->model));
+            free_trims(waiting_writes_take_over(&world->writes, &world->model));
         }
         break;
     default:
@@ -292,11 +295,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     static world_t world;
     step_t step;
-    if (bytes == 0) {
-        return 0;
-    }
-    open_world(&world, data[0]);
-    size_t at = 1, taken;
+    open_world(&world);
+    size_t at = 0, taken;
     for (int i = 0; i < STEPS_MOST; i++) {
         taken = next_step(data + at, bytes - at, &step);
         if (taken == 0) {

@@ -74,9 +74,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 
     make(&sample);
     fd = changed_file(&sample, sizeof(sample), data, bytes);
-    if (rmm_leaks_attach(&file, fd) == 0) {
-        (void)rmm_leaks_each(&file, see, &sum);
-        rmm_leaks_each_module(&file, see_module, &sum);
+    if (rmm__leaks_attach(&file, fd) == 0) {
+        (void)rmm__leaks_each(&file, see, &sum);
+        rmm__leaks_each_module(&file, see_module, &sum);
     }
     (void)close(fd);
     return 0;

@@ -17,9 +17,9 @@
 #include "fuse/render_any.h"
 #include "fuzz/exercise_segment.h"
 #include "fuzz/small_member.h"
-#include "journal.h"
-#include "log.h"
-#include "stream.h"
+#include "model/journal.h"
+#include "render/stream.h"
+#include "support/daemon_log.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
@@ -102,7 +102,7 @@ static void read_ring(program_t *program)
     const rmm_ring_cursor_t before = program->cursor;
     delivery_t delivery = {0, before.next};
     rmm_ring_cursor_t *cursor = &program->cursor;
-    int error = rmm_segment_read_log(
+    int error = rmm__segment_read_log(
         &program->member->segment, cursor, program->member->state == MEMBER_EXITED,
         take_message, &delivery);
     PROMISE(error == 0 || error == -EPROTO);
@@ -176,7 +176,7 @@ static node_t process_node(const program_t *program, uint8_t file)
 
 static void render_log(state_t *state, const program_t *program)
 {
-    node_t node = process_node(program, FILE_PROCESS_LOG);
+    node_t node = process_node(program, FILE_process_log);
     PROMISE(render_file(&state->model, node, &state->text) == 0);
     check_lines(&state->text, 0, NULL);
 }
@@ -284,15 +284,15 @@ add_program(state_t *state, program_t *program, const image_t *image, int number
     if (member == NULL) {
         return false;
     }
-    PROMISE(rmm_segment_has_log(&member->segment));
+    PROMISE(rmm__segment_has_log(&member->segment));
     program->member = member;
     program->name = member->process->name;
     program->next = 3; /* as in the sample */
     budget_t *budget = &state->model.budget;
     program->pipe = stream_open(
-        process_node(program, FILE_PROCESS_LOG_PIPE), member->process->serial,
+        process_node(program, FILE_process_log_pipe), member->process->serial,
         program->uid, budget);
-    const node_t node = {DIR_ROOT, FILE_LOG_PIPE, program->uid, 0};
+    const node_t node = {DIR_ROOT, FILE_log_pipe, program->uid, 0};
     program->node_pipe = stream_open(node, 0, program->uid, budget);
     PROMISE(program->pipe != NULL && program->node_pipe != NULL);
     text_init(&program->seen);

@@ -21,12 +21,12 @@
 #include "fuzz/small_segment.h"
 #include "harness/runtime.h"
 
-#include "dirs.h"
-#include "holders.h"
-#include "log.h"
-#include "members.h"
-#include "model.h"
-#include "scan.h"
+#include "model/model.h"
+#include "programs/holders.h"
+#include "programs/members.h"
+#include "programs/scan.h"
+#include "segments/dirs.h"
+#include "support/daemon_log.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
@@ -101,7 +101,7 @@ static void check_parser(const char *name)
     uid_t uid = 0;
     char printed[16];
     PROMISE(parsed.kind == kind_of(name));
-    PROMISE(rmm_segment_name_parse(name, &uid) == (parsed.kind == RMM_FILE_SEGMENT));
+    PROMISE(rmm__segment_name_parse(name, &uid) == (parsed.kind == RMM_FILE_SEGMENT));
     if (parsed.kind == RMM_FILE_SEGMENT || parsed.kind == RMM_FILE_SIDE) {
         int length = snprintf(printed, sizeof(printed), "%u.", (unsigned)parsed.uid);
         PROMISE(strncmp(name, printed, (size_t)length) == 0);

@@ -32,9 +32,11 @@ static void check_parts(const rmm_spec_t *spec)
     for (uint32_t i = 0; i < spec->count; i++) {
         const rmm_spec_part_t *part = &spec->parts[i];
         const rmm_spec_kind_t *kind = rmm__spec_kind(part->name);
+        const bool is_over_next = !part->is_alternate && i + 1 < spec->count &&
+                                  !spec->parts[i + 1].is_alternate;
 
         if (kind == NULL || part->size_count > kind->most_sizes ||
-            kind->is_adaptor != (i + 1 < spec->count)) {
+            kind->is_adaptor != is_over_next) {
             abort();
         }
         for (uint32_t j = 0; j < part->size_count; j++) {

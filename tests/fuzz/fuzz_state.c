@@ -16,7 +16,7 @@
 #include "fuzz/exercise_segment.h"
 #include "harness/runtime.h"
 
-#include "state.h"
+#include "model/state.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
@@ -107,7 +107,7 @@ static void check_untouched(model_t *model)
     static model_t fresh;
     model_init(&fresh);
     PROMISE(
-        model->gpu_count == 0 && model->folded_count == 0 && model->ended.count == 0);
+        model->gpu_count == 0 && model->totalled_count == 0 && model->ended.count == 0);
     PROMISE(memcmp(&model->host, &fresh.host, sizeof(fresh.host)) == 0);
     model_fini(&fresh);
     PROMISE(faccessat(folder()->fd, NAME, F_OK, 0) != 0);
@@ -117,18 +117,20 @@ static void check_untouched(model_t *model)
 /* No text of a file can do harm in the tree. */
 static void check_model(const model_t *model)
 {
-    PROMISE(model->gpu_count <= DEVICE_GPUS_MAX && model->ended.count <= IDENTITY_MAX);
+    PROMISE(model->gpu_count <= GPUS_MAX && model->ended.count <= IDENTITY_MAX);
     for (uint32_t i = 0; i < model->gpu_count; i++) {
-        const device_t *gpu = &model->gpus[i];
+        const device_t *device = &model->gpus[i];
+        const gpu_t *gpu = &device->gpu;
         exercise_text(gpu->uuid, sizeof(gpu->uuid));
         exercise_text(gpu->name, sizeof(gpu->name));
         exercise_text(gpu->pci_bus_id, sizeof(gpu->pci_bus_id));
         PROMISE(
-            strpbrk(gpu->uuid, "/ ") == NULL && gpu->extras.count <= DEVICE_EXTRAS_MAX);
+            strpbrk(gpu->uuid, "/ ") == NULL &&
+            device->newer.count <= NEWER_OF_LEVEL_MAX);
     }
-    for (uint32_t i = 0; i < model->folded_count; i++) {
-        PROMISE(rmm_segment_name_parse(model->folded[i].name, NULL));
-        PROMISE(strchr(model->folded[i].process, '/') == NULL);
+    for (uint32_t i = 0; i < model->totalled_count; i++) {
+        PROMISE(rmm__segment_name_parse(model->totalled[i].name, NULL));
+        PROMISE(strchr(model->totalled[i].process, '/') == NULL);
     }
 }
 

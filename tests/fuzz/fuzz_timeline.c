@@ -99,7 +99,7 @@ static void make_sample(void)
     rmm__diag_engine_publish(engine, "active");
     fill(engine);
     if (write(fd, memory, bytes) != (ssize_t)bytes ||
-        rmm_diag_attach(&left.diag, fd) != 0) {
+        rmm__diag_attach(&left.diag, fd) != 0) {
         abort();
     }
     rmm__diag_engine_destroy(engine);
@@ -143,14 +143,15 @@ static void exercise_reader(void)
     rmm_timeline_file_t file;
     uint64_t seen = 0;
 
-    if (rmm_timeline_open(&file, left.dirfd, SEGMENT, geteuid()) != 0) {
+    if (rmm__timeline_open(&file, left.dirfd, SEGMENT, geteuid()) != 0) {
         return;
     }
-    if ((rmm_timeline_each(&file, count, &seen) && seen != rmm_timeline_kept(&file)) ||
-        rmm_timeline_kept(&file) > file.header.events_count) {
+    if ((rmm__timeline_each(&file, count, &seen) &&
+         seen != rmm__timeline_kept(&file)) ||
+        rmm__timeline_kept(&file) > file.header.events_count) {
         abort();
     }
-    rmm_timeline_close(&file);
+    rmm__timeline_close(&file);
 }
 
 static void check_history(const history_t *history)

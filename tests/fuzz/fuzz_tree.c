@@ -11,8 +11,8 @@
 
 #include "fuse/model_fixture.h"
 #include "fuse/render_any.h"
-#include "stream.h"
-#include "tree.h"
+#include "model/tree.h"
+#include "render/stream.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
@@ -77,7 +77,7 @@ static void visit(const char *name, node_t node, void *arg)
     if (node.file == FILE_SELF) {
         walk_dir(walk, node);
     } else if (render_file(walk->model, node, &walk->text) == 0) {
-        check_text(&walk->text, node.file == FILE_PROCESS_LOG);
+        check_text(&walk->text, node.file == FILE_process_log);
     }
 }
 
@@ -121,7 +121,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     }
     rmm_segment_t segment;
     int fd = sample_file(&fixture.layout, sizeof(fixture.layout));
-    rmm_segment_verdict_t verdict = rmm_segment_attach(&segment, fd, reason);
+    rmm_segment_verdict_t verdict = rmm__segment_attach(&segment, fd, reason);
     (void)close(fd);
     if (verdict == RMM_SEGMENT_GOOD) {
         const member_t *member = fixture_process(&fixture, 4711);

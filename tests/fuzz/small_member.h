@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "fuzz/small_segment.h"
-#include "model.h"
+#include "model/model.h"
 
 /* NULL: the reader refuses the segment. */
 static inline member_t *
@@ -19,7 +19,7 @@ small_member(model_t *model, const image_t *image, pid_t pid, uid_t uid)
     if (member == NULL) {
         abort();
     }
-    if (rmm_segment_attach(&member->segment, fd, reason) != RMM_SEGMENT_GOOD) {
+    if (rmm__segment_attach(&member->segment, fd, reason) != RMM_SEGMENT_GOOD) {
         (void)close(fd);
         free(member);
         return NULL;

@@ -29,8 +29,8 @@ static void open_segment(void)
     struct dirent *entry = NULL;
 
     while (entries != NULL && (entry = readdir(entries)) != NULL) {
-        if (rmm_segment_name_parse(entry->d_name, NULL)) {
-            if (rmm_segment_open(&segment, dirfd(entries), entry->d_name, reason) !=
+        if (rmm__segment_name_parse(entry->d_name, NULL)) {
+            if (rmm__segment_open(&segment, dirfd(entries), entry->d_name, reason) !=
                 RMM_SEGMENT_GOOD) {
                 give_up(reason);
             }
@@ -46,8 +46,8 @@ static uint64_t held(uint32_t location)
     rmm_record_t record;
     uint64_t bytes = 0;
 
-    if (rmm_segment_read_location(&segment, location, &record)) {
-        (void)rmm_segment_location_stat(
+    if (rmm__segment_read_location(&segment, location, &record)) {
+        (void)rmm__segment_location_stat(
             &segment, &record, RMM_LOCATION_STAT_current_bytes, &bytes);
     }
     return bytes;
@@ -230,7 +230,7 @@ static void is_a_block_of_the_diagnosis(void)
     check(
         strcmp(file.header->source, "active") == 0, "CUPTI is active", "%s",
         file.header->source);
-    for (uint32_t i = 0; i < file.header->rows_used; i++) {
+    for (uint32_t i = 0; i < file.header->rows.used; i++) {
         found = found || (file.rows[i].live != 0 &&
                           file.rows[i].address == (uint64_t)(uintptr_t)block &&
                           file.rows[i].bytes == 7 * MiB);
@@ -263,6 +263,6 @@ int main(void)
     is_a_block_of_the_diagnosis();
     MUST(cudaFree(first));
     check_held("the first one's free", 0, 0, 0);
-    rmm_segment_close(&segment);
+    rmm__segment_close(&segment);
     return diagnosed_end();
 }

@@ -287,7 +287,7 @@ static bool is_named_rightly(const program_t *program, char name[NAME_BYTES])
     bool good;
 
     read_file(&file);
-    for (uint32_t i = 0; i < file.header->findings_used; i++) {
+    for (uint32_t i = 0; i < file.header->findings.used; i++) {
         if (last == NULL || file.findings[i].last_ns > last->last_ns) {
             last = &file.findings[i];
         }
@@ -431,7 +431,7 @@ static void print_findings(void)
             (file.header->modes_on & 16) != 0 && file.header->guards_error == 0,
         "the source is active", "%s, %s, error %" PRIu64, file.header->source,
         file.header->mode, file.header->guards_error);
-    for (uint32_t i = 0; i < file.header->findings_used; i++) {
+    for (uint32_t i = 0; i < file.header->findings.used; i++) {
         const rmm_diag_finding_t *finding = &file.findings[i];
 
         printf(

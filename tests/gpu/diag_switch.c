@@ -72,9 +72,9 @@ static void expect_stack(void)
     diag_file_t file;
 
     read_file(&file);
-    stack = (const void *)((const char *)file.header + file.header->stacks_offset);
+    stack = (const void *)((const char *)file.header + file.header->stacks.offset);
     check(
-        stack->frame_count >= 2 && file.header->modules_used >= 1,
+        stack->frame_count >= 2 && file.header->modules.used >= 1,
         "a finding has a stack", "%u frames", stack->frame_count);
     diag_file_close(&file);
 }

@@ -57,7 +57,7 @@ static rmm_diag_file_t open_file(void)
     rmm_diag_file_t file;
     int fd = diag_file_find(directory, path) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
 
-    if (fd < 0 || rmm_diag_attach(&file, fd) != 0) {
+    if (fd < 0 || rmm__diag_attach(&file, fd) != 0) {
         give_up("the side file is there");
     }
     return file;
@@ -137,7 +137,7 @@ static uint64_t bytes_of(const rmm_diag_file_t *file, const char *kernel)
     uint64_t bytes = 0;
 
     for (uint32_t i = 0; i < groups->count; i++) {
-        if (rmm_diag_read_user(file, groups->entries[i].first_user, name) &&
+        if (rmm__diag_read_user(file, groups->entries[i].first_user, name) &&
             strstr(name, kernel) != NULL) {
             bytes += groups->entries[i].bytes;
         }
@@ -159,7 +159,7 @@ static void what_the_peak_was_made_of(void)
     DO(diag_scale(small, small, NULL)); /* after the peak, while it is live */
     DO(diag_synchronize());
     file = open_file();
-    if (!rmm_diag_read_composition(&file, 0, groups, &peak)) {
+    if (!rmm__diag_read_composition(&file, 0, groups, &peak)) {
         give_up("a peak");
     }
     check(
@@ -171,7 +171,7 @@ static void what_the_peak_was_made_of(void)
             bytes_of(&file, "scale_kernel") == 8 * MIB,
         "its parts have their kernels", "%" PRIu64 " and %" PRIu64 " bytes",
         bytes_of(&file, "fill_kernel"), bytes_of(&file, "scale_kernel"));
-    rmm_diag_close(&file);
+    rmm__diag_close(&file);
     drop(small, 8 * MIB);
 }
 
@@ -195,17 +195,17 @@ static void check_verdict(rmm_diag_verdict_t verdict, uint64_t bytes)
         }
     }
     snprintf(
-        what, sizeof(what), "verdict %s", rmm_diag_verdict_name((uint32_t)verdict));
+        what, sizeof(what), "verdict %s", rmm__diag_verdict_name((uint32_t)verdict));
     check(seen == bytes, what, "%" PRIu64 " bytes, expected %" PRIu64, seen, bytes);
 }
 
 static void check_confidence(const char *expected)
 {
     rmm_diag_file_t file = open_file();
-    const char *seen = rmm_diag_confidence(&file, RMM_DIAG_NEVER_USED);
+    const char *seen = rmm__diag_confidence(&file, RMM_DIAG_NEVER_USED);
 
     check(strcmp(seen, expected) == 0, expected, "it is %s", seen);
-    rmm_diag_close(&file);
+    rmm__diag_close(&file);
 }
 
 static void verdicts(void)
@@ -224,12 +224,12 @@ static void verdicts(void)
     drop(late, 32 * KIB);
     DO(diag_synchronize());
     file = open_file();
-    rmm_diag_read_verdicts(&file, UINT64_MAX, true, groups);
+    rmm__diag_read_verdicts(&file, UINT64_MAX, true, groups);
     check_verdict(RMM_DIAG_NEVER_USED, 512 * KIB);
     check_verdict(RMM_DIAG_ALLOCATED_EARLY, 64 * KIB);
     check_verdict(RMM_DIAG_FREED_LATE, 32 * KIB);
     check_verdict(RMM_DIAG_LEAKED, 2 * MIB + 4 * KIB);
-    rmm_diag_close(&file);
+    rmm__diag_close(&file);
     check_confidence("likely");
     early = take(pool, KIB);
     DO(diag_graph(early, 1, 2));
@@ -240,7 +240,7 @@ static void verdicts(void)
 int main(void)
 {
     diagnosed_begin("diag_uses", diag_gpu_count());
-    groups = rmm_diag_groups_create();
+    groups = rmm__diag_groups_create();
     if (groups == NULL ||
         rmm_resource_create_from_spec("pool:64MiB", &pool) != RMM_OK) {
         give_up("a pool");

@@ -151,7 +151,7 @@ static void time_pool(uint32_t devices)
     double start = now_us();
     void *blocks[17];
 
-    must(table->mempool_create(0, &pool), "mempool_create");
+    must(table->mempool_create(0, RMM_DRIVER_ON_DEVICE, &pool), "mempool_create");
     must(table->mempool_set_threshold(pool, UINT64_MAX), "mempool_set_threshold");
     create_us = now_us() - start;
     start = now_us();

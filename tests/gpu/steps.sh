@@ -178,27 +178,15 @@ json() { # FIELD of $work/replay.json
 
 # --- all that docs/performance.md has figures of; what is raw stays in the logs, in bench/ -----
 
-without_accounting=$build-without-accounting
 step_bench() {
     rm -rf "$logs/bench"
-    if grep -qs RMM_ACCOUNTING CMakeLists.txt cmake/*.cmake lib/CMakeLists.txt; then
-        attempt "build without accounting" 240 build_without_accounting
-    fi
     attempt bench 480 bench_all
     [ ! -s "$logs/bench/bench.json" ] || bench_rows
 }
-build_without_accounting() {
-    local prefix=()
-    [ ! -d .carry/lib ] || prefix=("-DCMAKE_PREFIX_PATH=$root/.carry")
-    cmake -S . -B $without_accounting -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DRMM_ACCOUNTING=OFF \
-        -DRMM_CUDA=ON -DRMM_BUILD_FUSEFS=OFF -DRMM_BUILD_INJECT=OFF -DRMM_BUILD_TESTS=OFF \
-        -DRMM_INSTALL=OFF "${prefix[@]}" && cmake --build $without_accounting -j "$(nproc)" --target rmm-bench
-}
 bench_all() {
-    local without=() files
-    [ ! -x $without_accounting/tools/bench/rmm-bench ] || without=(--without-accounting $without_accounting)
+    local files
     readarray -t files < <(traces)
-    tools/bench/measure --build $build "${without[@]}" "$logs/bench" "${files[@]}" | tee "$work/replays"
+    tools/bench/measure --build $build "$logs/bench" "${files[@]}" | tee "$work/replays"
     local status=$?
     grep -q '^  "driver": "cuda",' "$logs/bench/bench.json" || { echo "not on the real GPU"; return 1; }
     grep -E '^  "(cpu|cores|gpu|gpu_driver|clock_ns)"' "$logs/bench/bench.json"

@@ -2,7 +2,7 @@
 /*
  * The arena resource on a real GPU, against data: every use of a block fills it on its
  * stream and copies both its ends to the host just before the free; another use in between
- * shows. The arena is small, so that blocks change streams on every rung of its ladder.
+ * shows. The arena is small, so that blocks change streams on every step of its slow path.
  *
  * Without a usable GPU the program says so and exits 77.
  */

@@ -19,6 +19,7 @@
 #include <rmm/sim.h>
 
 #include "driver/driver.h"
+#include "driver/sim/control.h"
 
 #define KIB ((size_t)1 << 10)
 #define BLOCK (64 * KIB)
@@ -58,6 +59,11 @@ static void every_attribute_has_an_answer(void **state)
     print_message("fact: " #name " %d\n", attribute(ours));                            \
     assert_true(attribute(ours) >= 0);
     RMM_DRIVER_ATTRIBUTE_MAP(X)
+#undef X
+#define X(name, ours, cuda, value)                                                     \
+    print_message("fact: " #name " %d\n", attribute(ours));                            \
+    assert_true(attribute(ours) >= -1);
+    RMM_DRIVER_HOST_ATTRIBUTE_MAP(X)
 #undef X
     assert_refused(
         driver->device_attribute(RMM_ATTRIBUTE_VIRTUAL_MEMORY, 999, &(int){0}),
@@ -141,7 +147,7 @@ static void managed_memory_goes_where_it_is_sent(void **state)
         skip();
     }
     assert_cuda(driver->managed_alloc(&ptr, BLOCK));
-    assert_int_equal(prefetched_to(ptr), RMM_SIM_NOWHERE);
+    assert_int_equal(prefetched_to(ptr), SIM_NOWHERE);
     assert_cuda(driver->mem_prefer(ptr, BLOCK, 0));
     assert_cuda(cudaMemRangeGetAttribute(
         &preferred, sizeof(preferred), cudaMemRangeAttributePreferredLocation, ptr,
@@ -231,7 +237,7 @@ static rmm_driver_mempool_t make_pool(void)
     if (attribute(RMM_ATTRIBUTE_MEMORY_POOLS) == 0) {
         skip();
     }
-    assert_cuda(driver->mempool_create(0, &pool));
+    assert_cuda(driver->mempool_create(0, RMM_DRIVER_ON_DEVICE, &pool));
     return pool;
 }
 
@@ -367,12 +373,12 @@ static void a_pool_refuses_what_it_cannot_give(void **state)
     error = driver->mempool_free(NULL, RMM_STREAM_LEGACY);
     print_message("fact: mempool_free(NULL) answers %d\n", error);
     assert_int_equal(cudaPeekAtLastError(), cudaSuccess);
-    error = driver->mempool_create(2, &shared);
+    error = driver->mempool_create(2, RMM_DRIVER_ON_DEVICE, &shared);
     print_message("fact: handles of another system answer %d\n", error);
     assert_int_not_equal(error, RMM_DRIVER_OK);
     assert_int_equal(cudaPeekAtLastError(), cudaSuccess);
     if ((attribute(RMM_ATTRIBUTE_MEMORY_POOL_HANDLE_TYPES) & 1) != 0) {
-        assert_cuda(driver->mempool_create(1, &shared));
+        assert_cuda(driver->mempool_create(1, RMM_DRIVER_ON_DEVICE, &shared));
         assert_cuda(driver->mempool_free(
             alloc_from(shared, BLOCK, RMM_STREAM_LEGACY), RMM_STREAM_LEGACY));
         assert_cuda(driver->stream_synchronize(RMM_STREAM_LEGACY));
@@ -473,7 +479,7 @@ static void what_a_capture_says_to_pools(void **state)
         error, capture_survives(stream, NULL));
 
     assert_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
-    error = driver->mempool_create(0, &another);
+    error = driver->mempool_create(0, RMM_DRIVER_ON_DEVICE, &another);
     print_message(
         "fact: a new pool in a global capture answers %d, the capture survives: %d\n",
         error, capture_survives(stream, NULL));

@@ -320,7 +320,7 @@ static void tells_when_a_steady_mix_needs_the_driver_no_more(void **state)
 /* --- captures ------------------------------------------------------------------------ */
 
 /* Grow, gather, trim, fail: all that a pool may tell the driver; NULL or what failed. */
-static void *use_every_rung(void *argument)
+static void *use_every_step(void *argument)
 {
     rmm_resource_t *pool = argument;
     void *blocks[4] = {NULL};
@@ -356,7 +356,7 @@ static void mapping_does_not_ruin_another_threads_capture(void **state)
 
     assert_cuda(cudaMalloc(&target, MIB));
     assert_ok(rmm_stream_create(RMM_STREAM_NON_BLOCKING, &stream));
-    assert_capture_survives(stream, target, use_every_rung, pool);
+    assert_capture_survives(stream, target, use_every_step, pool);
     assert_cuda(cudaFree(target));
     assert_ok(rmm_stream_destroy(stream));
 }

@@ -211,7 +211,7 @@ static rmm_resource_t *small_pool(uint64_t bytes)
 }
 
 /* Grow, take over, wait, synchronise, fail, trim: all that a pool may tell the driver. */
-static void *use_every_rung(void *argument)
+static void *use_every_step(void *argument)
 {
     rmm_resource_t *pool = small_pool(2 * MIB);
     const char *failure = NULL;
@@ -248,7 +248,7 @@ static void nothing_another_thread_does_ruins_a_capture(void **state)
     void *target;
 
     assert_ok(rmm_resource_alloc(fixture.pool, MIB, 0, stream, &target));
-    assert_capture_survives(stream, target, use_every_rung, NULL);
+    assert_capture_survives(stream, target, use_every_step, NULL);
     rmm_resource_dealloc(fixture.pool, target, MIB, 0, stream);
 }
 

@@ -63,11 +63,11 @@ static inline bool diag_file_read(diag_file_t *file, const char *path)
     }
     close(fd);
     if (good) {
-        file->kernels = (void *)((char *)file->header + file->header->kernels_offset);
-        file->rows = (void *)((char *)file->header + file->header->rows_offset);
-        file->findings = (void *)((char *)file->header + file->header->findings_offset);
+        file->kernels = (void *)((char *)file->header + file->header->kernels.offset);
+        file->rows = (void *)((char *)file->header + file->header->rows.offset);
+        file->findings = (void *)((char *)file->header + file->header->findings.offset);
         file->functions =
-            (void *)((char *)file->header + file->header->functions_offset);
+            (void *)((char *)file->header + file->header->functions.offset);
     }
     return good && file->header->magic == RMM_DIAG_MAGIC && file->header->ready == 1 &&
            file->header->file_bytes == (uint64_t)st.st_size;
@@ -83,7 +83,7 @@ static inline void diag_file_close(diag_file_t *file)
 static inline const rmm_diag_row_t *
 diag_file_row(const diag_file_t *file, uint64_t address)
 {
-    for (uint32_t i = 0; i < file->header->rows_used; i++) {
+    for (uint32_t i = 0; i < file->header->rows.used; i++) {
         if (file->rows[i].live && file->rows[i].address == address) {
             return &file->rows[i];
         }
@@ -95,7 +95,7 @@ static inline uint32_t diag_file_live(const diag_file_t *file)
 {
     uint32_t live = 0;
 
-    for (uint32_t i = 0; i < file->header->rows_used; i++) {
+    for (uint32_t i = 0; i < file->header->rows.used; i++) {
         live += file->rows[i].live;
     }
     return live;
@@ -106,10 +106,10 @@ static inline const char *diag_file_user(const diag_file_t *file, uint32_t user)
 {
     uint32_t function = user & ~RMM_DIAG_FUNCTION;
 
-    if (user < file->header->kernels_used) {
+    if (user < file->header->kernels.used) {
         return file->kernels[user].name;
     }
-    return (user & RMM_DIAG_FUNCTION) != 0 && function < file->header->functions_used
+    return (user & RMM_DIAG_FUNCTION) != 0 && function < file->header->functions.used
                ? file->functions[function].name
                : "none";
 }

@@ -22,11 +22,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <rmm/sim.h>
 #include <rmm/status.h>
+#include <rmm/version.h>
 
 #include "core/host_memory.h"
-#include "driver/driver.h"
+#include "driver/sim/control.h"
 
 enum { SWEEP_ROUNDS = 3000 };
 enum { SWEEP_GOT_THROUGH = 0, SWEEP_STRUCK = 10, SWEEP_BROKEN = 20 };
@@ -111,9 +111,10 @@ static inline void sweep_child(const sweep_t *sweep, const char *plan, uint64_t 
     } else {
         rmm__host_memory_fail(nth);
     }
-    rmm_sim_reseed(nth);
+    rmm__sim_reseed(nth);
     sweep->scenario(sweep->context);
-    struck = plan != NULL ? rmm_sim_fail_struck() : rmm__host_memory_fail_struck();
+    struck =
+        plan != NULL ? rmm__sim_fault_has_struck() : rmm__host_memory_fail_struck();
     if (plan == NULL) {
         CHECK_THAT(rmm_sim_allocated_bytes(0) == 0);
     }
@@ -168,7 +169,9 @@ static inline uint64_t sweep_all(const sweep_t *sweep, const char *plan, uint64_
 static inline void sweep_warm_up(void)
 {
     rmm_status_t status;
-    const rmm_driver_t *driver = rmm__driver_sim_open(&status);
+    char message[256];
+    const rmm_driver_t *driver =
+        rmm_sim_driver(rmm_version_string(), &status, message, sizeof(message));
     void *block;
 
     if (driver == NULL || driver->mem_alloc(&block, 64u << 20) != RMM_DRIVER_OK ||

@@ -45,6 +45,17 @@ static inline void runtime_open(runtime_t *runtime)
     assert_int_equal(setenv("RMM_RUNTIME_DIR", runtime->path, 1), 0);
 }
 
+/* A new file there with these bytes; the caller closes it. */
+static inline int runtime_put_file(
+    const runtime_t *runtime, const char *name, const void *bytes, size_t size)
+{
+    int fd = openat(runtime->fd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, bytes, size), size);
+    return fd;
+}
+
 /* Number of entries whose kind is `kind`; the first's name to name_out (may be NULL). */
 static inline int
 runtime_count(const runtime_t *runtime, rmm_file_kind_t kind, char *name_out)
@@ -115,7 +126,7 @@ static inline void runtime_segment(const runtime_t *runtime, rmm_segment_t *segm
     char name[RMM_SEGMENT_NAME_BYTES];
 
     assert_int_equal(runtime_count(runtime, RMM_FILE_SEGMENT, name), 1);
-    if (rmm_segment_open(segment, runtime->fd, name, reason) != RMM_SEGMENT_GOOD) {
+    if (rmm__segment_open(segment, runtime->fd, name, reason) != RMM_SEGMENT_GOOD) {
         fail_msg("%s: %s", name, reason);
     }
 }
@@ -289,8 +300,8 @@ static inline uint64_t location_figure(
     rmm_record_t record;
     uint64_t value;
 
-    assert_true(rmm_segment_read_location(segment, location, &record));
-    assert_true(rmm_segment_location_stat(segment, &record, stat, &value));
+    assert_true(rmm__segment_read_location(segment, location, &record));
+    assert_true(rmm__segment_location_stat(segment, &record, stat, &value));
     return value;
 }
 
@@ -300,8 +311,8 @@ slot_figure(const rmm_segment_t *segment, uint32_t slot, rmm_slot_stat_t stat)
     rmm_record_t record;
     uint64_t value;
 
-    assert_true(rmm_segment_read_slot(segment, slot, &record, NULL));
-    assert_true(rmm_segment_slot_stat(segment, &record, stat, &value));
+    assert_true(rmm__segment_read_slot(segment, slot, &record, NULL));
+    assert_true(rmm__segment_slot_stat(segment, &record, stat, &value));
     return value;
 }
 

@@ -6,6 +6,7 @@
 #ifndef RMM_TESTS_HIP_HIP_HARNESS_H
 #define RMM_TESTS_HIP_HIP_HARNESS_H
 
+#include "driver/sim/control.h"
 #include "sim/pool/pool_harness.h"
 
 #include "driver/hip_internal.h"
@@ -45,7 +46,7 @@ static inline uint64_t id_of(rmm_stream_t stream)
 
 static inline void assert_no_violations(void)
 {
-    assert_string_equal(rmm_sim_last_violation(), "");
+    assert_string_equal(rmm__sim_violation_text(), "");
 }
 
 #endif /* RMM_TESTS_HIP_HIP_HARNESS_H */

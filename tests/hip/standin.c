@@ -10,8 +10,9 @@
  *  - before 7.0 hipFreeAsync() refuses NULL;
  *  - outputs of failed calls are overwritten.
  *
- * The simulated GPU is that of the test program (tests/harness/sim_driver.c); in another
- * program a copy of its own. Faults are planned with RMM_SIM_FAIL, which counts its calls.
+ * The simulated GPU is that of the test program, whose rmm_sim_driver() comes before the one of
+ * this library; in another program a copy of its own. Faults are planned with RMM_SIM_FAIL, which
+ * counts its calls.
  *
  * Locking: `lock` protects the list of streams.
  */
@@ -22,9 +23,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rmm/version.h>
+
+#include "driver/sim/control.h"
 #include "hip/standin.h"
 
-const rmm_driver_t *rmm_test_sim_driver(rmm_status_t *status_out) __attribute__((weak));
+/* Is it loaded by programs that call HIP themselves (standin_program.c)? */
+#ifdef HIP_STANDIN_FOR_PROGRAMS
+#define IS_FOR_PROGRAMS true
+#else
+#define IS_FOR_PROGRAMS false
+#endif
 
 const rmm_driver_t *sim;
 
@@ -34,9 +43,12 @@ static _Thread_local hip_error_t last_error;
 static void open_sim(void)
 {
     rmm_status_t status;
+    char message[256];
 
-    sim = rmm_test_sim_driver != NULL ? rmm_test_sim_driver(&status)
-                                      : rmm__driver_sim_open(&status);
+    sim = rmm_sim_driver(rmm_version_string(), &status, message, sizeof(message));
+    if (sim == NULL) {
+        fprintf(stderr, "stand-in for HIP: %s\n", message);
+    }
 }
 
 bool is_open(void)
@@ -485,12 +497,17 @@ static rmm_driver_event_t event_of(hip_event_t event)
     return (rmm_driver_event_t)(void *)event;
 }
 
+/* The library's events measure no time; a program's may. */
+static bool is_event_flag(unsigned flags)
+{
+    return flags == HIP_EVENT_DISABLE_TIMING || (IS_FOR_PROGRAMS && flags == 0);
+}
+
 hip_error_t hipEventCreateWithFlags(hip_event_t *event, unsigned flags)
 {
     rmm_driver_event_t fresh = NULL;
-    hip_error_t error = flags != HIP_EVENT_DISABLE_TIMING
-                            ? done(RMM_DRIVER_INVALID_VALUE)
-                            : SIM(sim->event_create(&fresh));
+    hip_error_t error = !is_event_flag(flags) ? done(RMM_DRIVER_INVALID_VALUE)
+                                              : SIM(sim->event_create(&fresh));
 
     *event = (hip_event_t)(void *)fresh;
     return error;
@@ -518,12 +535,17 @@ hip_error_t hipEventSynchronize(hip_event_t event)
 
 /* ---- work ---- */
 
+/* The library leaves it to HIP where memory is; a program may say it. */
+static bool is_kind(hip_copy_kind_t kind)
+{
+    return kind == HIP_COPY_DEFAULT || (IS_FOR_PROGRAMS && kind < HIP_COPY_DEFAULT);
+}
+
 hip_error_t hipMemcpyAsync(
     void *dst, const void *src, size_t bytes, hip_copy_kind_t kind, hip_stream_t stream)
 {
-    return kind != HIP_COPY_DEFAULT
-               ? done(RMM_DRIVER_INVALID_VALUE)
-               : ON(stream, sim->memcpy_async(dst, src, bytes, of(stream)));
+    return is_kind(kind) ? ON(stream, sim->memcpy_async(dst, src, bytes, of(stream)))
+                         : done(RMM_DRIVER_INVALID_VALUE);
 }
 
 hip_error_t hipMemsetAsync(void *dst, int value, size_t bytes, hip_stream_t stream)

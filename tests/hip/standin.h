@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "driver/driver.h"
 #include "driver/hip_types.h"
+#include "driver/table.h"
 
 #define HIP(need, result, name, parameters)                                            \
     __attribute__((visibility("default"))) result name parameters;

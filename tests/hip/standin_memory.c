@@ -68,10 +68,12 @@ static rmm_driver_mempool_t pool_of(hip_pool_t pool)
 hip_error_t hipMemPoolCreate(hip_pool_t *pool, const hip_pool_properties_t *properties)
 {
     rmm_driver_mempool_t fresh = NULL;
-    hip_error_t error = properties->allocType != HIP_ALLOCATION_PINNED
-                            ? done(RMM_DRIVER_INVALID_VALUE)
-                            : AT(properties->location,
-                                 sim->mempool_create(properties->handleTypes, &fresh));
+    hip_error_t error =
+        properties->allocType != HIP_ALLOCATION_PINNED
+            ? done(RMM_DRIVER_INVALID_VALUE)
+            : AT(properties->location,
+                 sim->mempool_create(
+                     properties->handleTypes, RMM_DRIVER_ON_DEVICE, &fresh));
 
     *pool = (hip_pool_t)(void *)fresh;
     return error;

@@ -77,7 +77,9 @@ static void a_missing_function_is_an_error_and_no_crash(void **state)
 
     assert_int_equal(driver->mempool_managed(&pool), RMM_DRIVER_NOT_SUPPORTED);
     if (!rmm__hip.has[HIP_GROUP_POOLS]) {
-        assert_int_equal(driver->mempool_create(0, &pool), RMM_DRIVER_NOT_SUPPORTED);
+        assert_int_equal(
+            driver->mempool_create(0, RMM_DRIVER_ON_DEVICE, &pool),
+            RMM_DRIVER_NOT_SUPPORTED);
         assert_int_equal(driver->mempool_destroy(pool), RMM_DRIVER_NOT_SUPPORTED);
         assert_int_equal(
             driver->mempool_get_threshold(pool, &bytes), RMM_DRIVER_NOT_SUPPORTED);

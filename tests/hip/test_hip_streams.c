@@ -7,6 +7,8 @@
 
 #include <pthread.h>
 
+#include "driver/sim/control.h"
+
 #define BYTES ((size_t)100000)
 #define THREADS 8
 
@@ -51,7 +53,7 @@ static void reuse_across(rmm_resource_t *pool, maker_t first, maker_t second)
     block = take(pool, BYTES, after);
     assert_cuda(rmm_sim_memset_async(block, 2, BYTES, after));
     assert_cuda(rmm_sim_memcpy_async(back, block, BYTES, after));
-    assert_cuda(rmm_sim_stream_synchronize(after));
+    assert_cuda(rmm__sim_stream_synchronize(after));
     for (size_t i = 0; i < BYTES; i += 1000) {
         assert_int_equal(back[i], 2);
     }
@@ -64,7 +66,7 @@ static void keeps_order(maker_t first, maker_t second)
     for (uint64_t seed = 1; seed <= (is_quick() ? SEEDS / 10 : SEEDS); seed++) {
         rmm_resource_t *pool = make_pool(MIB, MIB);
 
-        rmm_sim_reseed(seed);
+        rmm__sim_reseed(seed);
         (void)hip_driver();
         for (int i = 0; i < 3; i++) {
             reuse_across(pool, first, second);
@@ -184,7 +186,7 @@ static void a_hundred_thousand_streams_one_after_another_need_one_chunk(void **s
         give(pool, take(pool, 1000, stream), 1000, stream);
         end_foreign(stream);
     }
-    rmm_sim_reseed(1);
+    rmm__sim_reseed(1);
     rmm_resource_release(pool);
     assert_no_violations();
 }
@@ -206,7 +208,7 @@ static void without_an_event_every_query_gives_a_new_id(void **state)
         rmm__hip_stream_forget((hip_stream_t)(void *)stream); /* of one before it */
         assert_true(rmm_sim_fail(plans[i]));
         id = id_of(stream);
-        assert_true(rmm_sim_fail_struck());
+        assert_true(rmm__sim_fault_has_struck());
         assert_true(rmm_sim_fail(NULL));
         assert_int_not_equal(id, id_of(stream));
         end_foreign(stream);
@@ -228,7 +230,7 @@ static void a_witness_that_fails_is_replaced(void **state)
         assert_int_equal(id, id_of(stream));
         assert_true(rmm_sim_fail(plans[i]));
         next = id_of(stream);
-        assert_true(rmm_sim_fail_struck());
+        assert_true(rmm__sim_fault_has_struck());
         assert_true(rmm_sim_fail(NULL));
         assert_int_not_equal(next, id);
         assert_int_equal(id_of(stream), next);

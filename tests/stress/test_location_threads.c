@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Threads on resources of one location, while others come and go there and marks are reset:
- * who owns the location's figures changes all the time, and no count is lost.
+ * who has a cell of the location changes all the time, and no count is lost.
  */
 #include "sim/pool/pool_harness.h"
 
@@ -78,7 +78,7 @@ static void *look(void *argument)
 
     for (uint32_t i = 0; !atomic_load_explicit(&looker->end, memory_order_relaxed);
          i++) {
-        uint64_t current = FIGURE(current_bytes);
+        uint64_t current = rmm__location_live(0).bytes;
 
         looker->wrong += current % BYTES != 0;
         looker->wrong += current > (WORKERS * HELD + 1) * BYTES;
@@ -122,7 +122,7 @@ static void run(int resources)
     assert_int_equal(pthread_join(threads[WORKERS + 1], NULL), 0);
     assert_int_equal(looker.wrong, 0);
 
-    assert_int_equal(FIGURE(current_bytes), 0);
+    assert_int_equal(rmm__location_live(0).bytes, 0);
     assert_int_equal(location_sums().padding_bytes, 0);
     assert_int_equal(location_sums().total_count, total_count + allocations);
     assert_int_equal(location_sums().freed_count, location_sums().total_count);

@@ -101,12 +101,12 @@ static void free_block(member_t *member, const block_t *block)
     atomic_fetch_add(&contenders->frees_ended, 1);
 }
 
-static void forget_futile(contenders_t *contenders)
+static void forget_known_failure(contenders_t *contenders)
 {
     engine_t *engine = pool_from_base(contenders->mr)->engine;
 
     rmm__mutex_lock(rmm__engine_mutex(engine));
-    engine->futile.units = 0;
+    engine->known_failure.units = 0;
     rmm__mutex_unlock(rmm__engine_mutex(engine));
 }
 
@@ -118,7 +118,7 @@ static void ask_again(member_t *member, size_t bytes)
     void *ptr;
 
     (void)snprintf(refusal, sizeof(refusal), "%s", rmm_last_error_message());
-    forget_futile(contenders);
+    forget_known_failure(contenders);
     atomic_fetch_add(&contenders->compared, 1);
     if (rmm_resource_alloc(contenders->mr, bytes, 0, member->stream, &ptr) == RMM_OK) {
         print_error("%zu bytes are granted, but were refused: %s\n", bytes, refusal);

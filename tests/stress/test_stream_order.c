@@ -12,6 +12,8 @@
 
 #include <rmm/sim.h>
 
+#include "driver/sim/control.h"
+
 enum { ROUNDS = 20, STEPS = 50000, MOST_BYTES = 600 };
 
 static const char *const all_specs[] = {"cuda",       "pool:16MiB", "managed",
@@ -45,7 +47,7 @@ static void add_resources(traffic_t *t, int device, const char *const *specs)
 static void begin(traffic_t *t, uint64_t seed, traffic_wrong_t wrong)
 {
     *t = (traffic_t){.most_bytes = MOST_BYTES, .random = seed, .wrong = wrong};
-    rmm_sim_reseed(seed);
+    rmm__sim_reseed(seed);
     for (int device = 0; device < TRAFFIC_DEVICES; device++) {
         add_resources(t, device, wrong == TRAFFIC_RIGHT ? all_specs : pools);
     }

@@ -8,7 +8,7 @@ trap 'rm -rf "$work"' EXIT
 
 make_tree() {
     rm -rf "$work/tree"
-    mkdir -p "$work"/tree/{include/rmm,lib/core,lib/base,lib/driver/sim,lib/segment,lib/publish,lib/pool,lib/resources,fusefs,tools/replay,tools/inject}
+    mkdir -p "$work"/tree/{include/rmm,lib/core,lib/base,lib/driver/sim,lib/segment,lib/publish,lib/pool,lib/resources,fusefs/model,fusefs/session,tools/replay,tools/inject}
     cd "$work/tree"
     echo '#include <stdint.h>' >include/rmm/resource.h
     echo '#include <stdint.h>' | tee lib/driver/driver.h lib/driver/sim/internal.h lib/publish/accounting.h \
@@ -18,7 +18,7 @@ make_tree() {
     printf '#include "%s"\n' pool/blocks.h pool/index.h >lib/pool/blocks.c
     printf '#include "%s"\n' pool/blocks.h driver/driver.h >lib/pool/engine.h
     echo '#include "pool/engine.h"' | tee lib/pool/engine.c lib/resources/pool.c >/dev/null
-    printf '#include <fuse_lowlevel.h>\n#include "segment/segment_reader.h"\n' >fusefs/ll_session.h
+    printf '#include <fuse_lowlevel.h>\n' >fusefs/session/ll_session.h
     echo '#include <cupti.h>' >tools/inject/inject.c
     echo '#include <rmm/resource.h>' >tools/replay/main.c
     cd "$here"
@@ -57,9 +57,9 @@ expect_caught lib/pool/engine.c '"publish/accounting.h"' lib/publish/accounting.
 expect_caught lib/pool/engine.c '<stdio.h>' stdio.h
 expect_caught lib/core/bits.c '"publish/accounting.h"' lib/publish/accounting.h
 expect_caught lib/segment/segment_reader.c '"publish/accounting.h"' lib/publish/accounting.h
-expect_caught fusefs/tree.c '"publish/accounting.h"' lib/publish/accounting.h
-expect_caught fusefs/tree.c '<fuse_lowlevel.h>' fuse_lowlevel.h
-expect_caught fusefs/tree.c '<rmm/resource.h>' include/rmm/resource.h
+expect_caught fusefs/model/tree.c '"publish/accounting.h"' lib/publish/accounting.h
+expect_caught fusefs/model/tree.c '<fuse_lowlevel.h>' fuse_lowlevel.h
+expect_caught fusefs/model/tree.c '<rmm/resource.h>' include/rmm/resource.h
 expect_caught tools/replay/main.c '"driver/driver.h"' lib/driver/driver.h
 expect_caught tools/replay/main.c '<cupti.h>' cupti.h
 expect_caught lib/resources/pool.c '<cuda_runtime.h>' cuda_runtime.h

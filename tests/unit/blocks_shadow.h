@@ -21,7 +21,7 @@ typedef struct cell {
     uint32_t id;     /* of a live block; 0 in a free one */
     uint32_t run;    /* added together */
     uint64_t stamp;  /* of a free one; 0 in a live one */
-    bool is_late;    /* while sealed: stamped later */
+    bool is_late;    /* stamped after the merge boundary */
 } cell_t;
 
 typedef struct window {
@@ -51,7 +51,7 @@ typedef struct model {
     uint64_t random;
     uint64_t seed, step;
     uint64_t frontier;
-    uint64_t sealed; /* 0: not */
+    uint64_t merge_boundary; /* 0: not */
     uint32_t next_id, next_run, live_count;
     shadow_block_t live[MAX_LIVE];
     shadow_heap_t heaps[MAX_HEAPS];
@@ -112,7 +112,7 @@ static inline cell_t *cell_at(model_t *model, uint64_t unit)
 
 static inline bool is_late(const model_t *model, uint64_t stamp)
 {
-    return model->sealed != 0 && stamp > model->sealed;
+    return model->merge_boundary != 0 && stamp > model->merge_boundary;
 }
 
 /* Units that are known get another holder, and stay in their run. */

@@ -29,10 +29,10 @@ static inline diag_fixture_t diag_open_described(rmm_diag_engine_desc_t desc)
     fixture.engine = rmm__diag_engine_create(&desc);
     assert_non_null(fixture.engine);
     fixture.header = memory;
-    fixture.kernels = (void *)((char *)memory + fixture.header->kernels_offset);
-    fixture.rows = (void *)((char *)memory + fixture.header->rows_offset);
-    fixture.findings = (void *)((char *)memory + fixture.header->findings_offset);
-    fixture.functions = (void *)((char *)memory + fixture.header->functions_offset);
+    fixture.kernels = (void *)((char *)memory + fixture.header->kernels.offset);
+    fixture.rows = (void *)((char *)memory + fixture.header->rows.offset);
+    fixture.findings = (void *)((char *)memory + fixture.header->findings.offset);
+    fixture.functions = (void *)((char *)memory + fixture.header->functions.offset);
     return fixture;
 }
 
@@ -106,7 +106,7 @@ static inline void diag_event(
 static inline const rmm_diag_row_t *
 diag_row(const diag_fixture_t *fixture, uint64_t address)
 {
-    for (uint32_t i = 0; i < fixture->header->rows_used; i++) {
+    for (uint32_t i = 0; i < fixture->header->rows.used; i++) {
         if (fixture->rows[i].live && fixture->rows[i].address == address) {
             return &fixture->rows[i];
         }
@@ -119,10 +119,10 @@ static inline const char *diag_user_name(const diag_fixture_t *fixture, uint32_t
 {
     uint32_t function = user & ~RMM_DIAG_FUNCTION;
 
-    if (user < fixture->header->kernels_used) {
+    if (user < fixture->header->kernels.used) {
         return fixture->kernels[user].name;
     }
-    return (user & RMM_DIAG_FUNCTION) != 0 && function < fixture->header->functions_used
+    return (user & RMM_DIAG_FUNCTION) != 0 && function < fixture->header->functions.used
                ? fixture->functions[function].name
                : "none";
 }

@@ -5,27 +5,12 @@
 #ifndef RMM_TESTS_UNIT_DIAG_GROUPS_H
 #define RMM_TESTS_UNIT_DIAG_GROUPS_H
 
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "diag/diag_reader.h"
-#include "diag/groups.h"
 #include "unit/diag_fixture.h"
-
-static rmm_diag_groups_t *groups;
-
-static int make_groups(void **state)
-{
-    groups = rmm_diag_groups_create();
-    return groups != NULL ? 0 : -1;
-}
-
-static int drop_groups(void **state)
-{
-    free(groups);
-    return 0;
-}
+#include "unit/groups_fixture.h"
 
 /* The side file as a reader finds it now. */
 static rmm_diag_file_t file_now(const diag_fixture_t *diag)
@@ -38,7 +23,7 @@ static rmm_diag_file_t file_now(const diag_fixture_t *diag)
     assert_int_equal(
         write(fd, diag->header, diag->header->file_bytes),
         (ssize_t)diag->header->file_bytes);
-    assert_int_equal(rmm_diag_attach(&file, fd), 0);
+    assert_int_equal(rmm__diag_attach(&file, fd), 0);
     return file;
 }
 

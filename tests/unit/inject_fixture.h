@@ -33,7 +33,6 @@ static const char *driver_name = "cuda";
 static rmm_diag_event_fn observer;
 static void *observer_context;
 static uint32_t side_files_to_refuse;
-static size_t block_bytes = sizeof(rmm_diag_block_v1_t);
 
 static inline rmm_status_t
 side_file(const char *suffix, size_t bytes, void **memory_out)
@@ -63,7 +62,7 @@ attach(const rmm_diag_hooks_v1_t *new_hooks, rmm_diag_services_v1_t *services)
     services->driver_name = driver_name;
     services->observe = strcmp(driver_name, "sim") == 0 ? observe : NULL;
     services->side_file = side_file;
-    services->block_bytes = block_bytes;
+    services->block_bytes = sizeof(rmm_diag_block_v1_t);
     return RMM_OK;
 }
 
@@ -80,11 +79,11 @@ static inline const rmm_diag_header_t *header(void)
 
 static inline const rmm_diag_row_t *row_of(uint64_t address)
 {
-    const char *rows = (const char *)side_memory + header()->rows_offset;
+    const char *rows = (const char *)side_memory + header()->rows.offset;
 
-    for (uint32_t i = 0; i < header()->rows_used; i++) {
+    for (uint32_t i = 0; i < header()->rows.used; i++) {
         const rmm_diag_row_t *row =
-            (const void *)(rows + (size_t)i * header()->rows_stride);
+            (const void *)(rows + (size_t)i * header()->rows.stride);
 
         if (row->live && row->address == address) {
             return row;
@@ -95,11 +94,11 @@ static inline const rmm_diag_row_t *row_of(uint64_t address)
 
 static inline const char *kernel_name(uint32_t index)
 {
-    const char *kernels = (const char *)side_memory + header()->kernels_offset;
+    const char *kernels = (const char *)side_memory + header()->kernels.offset;
     const rmm_diag_kernel_t *kernel =
-        (const void *)(kernels + (size_t)index * header()->kernels_stride);
+        (const void *)(kernels + (size_t)index * header()->kernels.stride);
 
-    return index < header()->kernels_used ? kernel->name : "none";
+    return index < header()->kernels.used ? kernel->name : "none";
 }
 
 static inline void add_block(uint64_t address, uint64_t bytes)
@@ -261,10 +260,10 @@ static inline void launch_reduce_on(CUpti_CallbackId id, CUstream stream)
 
 static inline const rmm_diag_finding_t *finding(uint32_t i)
 {
-    const char *findings = (const char *)side_memory + header()->findings_offset;
+    const char *findings = (const char *)side_memory + header()->findings.offset;
 
-    assert_true(i < header()->findings_used);
-    return (const void *)(findings + (size_t)i * header()->findings_stride);
+    assert_true(i < header()->findings.used);
+    return (const void *)(findings + (size_t)i * header()->findings.stride);
 }
 
 /* As the driver would be called next. */

@@ -15,6 +15,21 @@
 #include "segment/segment_format.h"
 #include "segment/segment_reader.h"
 
+/* A control page of the sample's sizes, without requests. */
+static inline void sample_control(rmm_control_page_t *page)
+{
+    memset(page, 0, sizeof(*page));
+    page->magic = RMM_CONTROL_MAGIC;
+    page->version_major = RMM_SEGMENT_MAJOR;
+    page->version_minor = RMM_SEGMENT_MINOR;
+    page->locations_offset = offsetof(rmm_control_page_t, locations);
+    page->locations_stride = sizeof(rmm_control_location_t);
+    page->locations_count = RMM_SEGMENT_LOCATIONS;
+    page->slots_offset = offsetof(rmm_control_page_t, slots);
+    page->slots_stride = sizeof(rmm_control_slot_t);
+    page->slots_count = RMM_SEGMENT_SLOTS;
+}
+
 static inline void sample_schema(
     rmm_segment_layout_t *layout, uint16_t scope, const rmm_stat_desc_t *stats,
     uint32_t count)
@@ -28,11 +43,8 @@ static inline void sample_schema(
         entry->kind = stats[i].kind;
         entry->unit = stats[i].unit;
         entry->offset = stats[i].offset;
-        if (words != NULL) {
-            entry->scope = (uint16_t)(scope + 2); /* the same with stripes */
-            entry->stripe_plus = words->plus;
-            entry->stripe_minus = words->minus;
-        }
+        entry->stripe_plus = words != NULL ? words->plus : RMM_STRIPE_NONE;
+        entry->stripe_minus = words != NULL ? words->minus : RMM_STRIPE_NONE;
     }
 }
 
@@ -130,26 +142,6 @@ static inline void sample_make(rmm_segment_layout_t *layout)
     sample_slot(layout, 2);
     sample_log(layout);
     atomic_init(&header->ready, 1);
-}
-
-/* As it was before stripes: other scopes, nothing behind the log. */
-static inline void sample_make_older(rmm_segment_layout_t *layout, uint16_t minor)
-{
-    layout->header.version_minor = minor;
-    layout->header.stripes_stride = layout->header.stripes_count = 0;
-    layout->header.location_stripes_offset = layout->header.slot_stripes_offset = 0;
-    layout->header.segment_bytes = offsetof(rmm_segment_layout_t, location_stripes);
-    for (uint32_t i = 0; i < layout->header.schema_count; i++) {
-        rmm_segment_schema_t *entry = &layout->schema[i];
-
-        entry->scope = entry->scope > RMM_SCHEMA_SLOT ? (uint16_t)(entry->scope - 2)
-                                                      : entry->scope;
-        entry->stripe_plus = entry->stripe_minus = 0;
-    }
-    if (minor == 0) { /* the header ended before the log */
-        layout->header.header_bytes = offsetof(rmm_segment_header_t, log_offset);
-        layout->header.segment_bytes = offsetof(rmm_segment_layout_t, log);
-    }
 }
 
 /* A memory file of these bytes. */

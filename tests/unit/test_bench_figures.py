@@ -114,16 +114,6 @@ class Targets(Figures):
         self.assertIn("| 12.0 (120x) | 10.0 (100x) |", line)
         self.assertTrue(line.endswith("| met |"))
 
-    def test_accounting_costs_what_a_build_without_them_saves(self):
-        on = run_of(result("pair-created", "pool", 70.0), result("pair-legacy", "pool", 71.0))
-        off = run_of(result("pair-created", "pool", 50.0), result("pair-legacy", "pool", 50.0),
-                     accounting=False)
-        self.assertEqual(self.line("| accounting of `pool`, created stream |", off, on),
-                         "| accounting of `pool`, created stream | <= 20 | 70.0 | 50.0 | 20.0 | - "
-                         "| met |")
-        self.assertTrue(self.line("| accounting of `pool`, legacy", on, off).endswith(
-            "| 21.0 | - | **NOT met** |"))
-
     def test_a_reader_moves_p99_by_what_repetitions_say(self):
         off = result("reader-off", "pool", 1.0, p99_values=[100, 200, 300])
         still = result("reader-on", "pool", 1.0, p99_values=[110, 190, 310])
@@ -191,9 +181,9 @@ class Targets(Figures):
                 ([broken],
                  f"{broken}:2: not JSON: Expecting property name enclosed in double quotes"),
                 ([other], f"{other}: not of rmm-bench --json or rmm-replay --json"),
-                ([figures, figures], f"{figures}: is a second run of rmm-bench with accounting"),
+                ([figures, figures], f"{figures}: is a second run of rmm-bench"),
                 ([self.write("r", replay_of("pool"))],
-                 "none of the files is of rmm-bench --json with accounting"),
+                 "none of the files is of rmm-bench --json"),
                 (["--into", page, figures],
                  f"{page}: has no line <!-- targets --> and after it <!-- end of targets -->")):
             done = self.call("targets", *arguments, status=1)

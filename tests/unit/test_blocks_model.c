@@ -565,14 +565,14 @@ static void do_find(model_t *model)
 }
 
 /* Blocks that were kept apart merge, and have the latest stamp of all. */
-static void play_unseal(model_t *model)
+static void play_boundary_clear(model_t *model)
 {
     for (int i = 0; i < MAX_HEAPS; i++) {
         if (model->heaps[i].exists) {
             settle(model, &model->heaps[i]);
         }
     }
-    model->sealed = 0;
+    model->merge_boundary = 0;
     FOR_EACH_CELL(model, cell)
     {
         cell->is_late = false;
@@ -592,12 +592,12 @@ static void play_unseal(model_t *model)
 
 static void do_seal(model_t *model)
 {
-    if (model->sealed != 0) {
-        rmm__blocks_unseal(model->blocks, true);
-        play_unseal(model);
+    if (model->merge_boundary != 0) {
+        rmm__blocks_merge_boundary_clear(model->blocks, true);
+        play_boundary_clear(model);
     } else {
-        model->sealed = 1 + some_heap(model)->last_stamp;
-        rmm__blocks_seal(model->blocks, model->sealed);
+        model->merge_boundary = 1 + some_heap(model)->last_stamp;
+        rmm__blocks_merge_boundary_set(model->blocks, model->merge_boundary);
         FOR_EACH_CELL(model, cell)
         {
             cell->is_late = cell->heap != GONE && is_late(model, cell->stamp);

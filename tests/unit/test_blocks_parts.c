@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parts of live blocks and of runs: a manager lends pieces of its memory to another one and
+ * Parts of live blocks and of runs: a manager hands over pieces of its memory to another one and
  * takes them back in other pieces, as the arena does.
  */
 #include "unit/blocks_fixture.h"
@@ -11,8 +11,8 @@ enum { UNITS = 65536, GRANULE = 256, BLOCKS = 200, STEPS = 20000 };
 
 typedef struct pair {
     test_storage_t storage;
-    rmm_blocks_t *lender, *borrower;
-    rmm_heap_t free_at_lender, free_at_borrower;
+    rmm_blocks_t *source, *target;
+    rmm_heap_t free_at_source, free_at_target;
     rmm_block_t blocks[BLOCKS];
     uint32_t block_count;
     uint64_t random;
@@ -21,50 +21,49 @@ typedef struct pair {
 static void pair_open(pair_t *pair, uint64_t seed)
 {
     *pair = (pair_t){.random = seed};
-    pair->lender = test_blocks_create(&pair->storage);
-    pair->borrower = test_blocks_create(&pair->storage);
-    assert_int_equal(rmm__blocks_heap_create(pair->lender, &pair->free_at_lender), 0);
+    pair->source = test_blocks_create(&pair->storage);
+    pair->target = test_blocks_create(&pair->storage);
+    assert_int_equal(rmm__blocks_heap_create(pair->source, &pair->free_at_source), 0);
+    assert_int_equal(rmm__blocks_heap_create(pair->target, &pair->free_at_target), 0);
     assert_int_equal(
-        rmm__blocks_heap_create(pair->borrower, &pair->free_at_borrower), 0);
-    assert_int_equal(
-        rmm__blocks_add(pair->lender, pair->free_at_lender, RUN_FIRST, UNITS, 0),
+        rmm__blocks_add(pair->source, pair->free_at_source, RUN_FIRST, UNITS, 0),
         RMM_BLOCKS_OK);
 }
 
 static void pair_close(pair_t *pair)
 {
-    rmm__blocks_destroy(pair->lender);
-    rmm__blocks_destroy(pair->borrower);
+    rmm__blocks_destroy(pair->source);
+    rmm__blocks_destroy(pair->target);
     assert_int_equal(pair->storage.bytes_held, 0);
 }
 
-static bool lend(pair_t *pair, uint32_t units)
+static bool hand_over(pair_t *pair, uint32_t units)
 {
     const rmm_blocks_request_t request = {units, GRANULE};
-    rmm_block_node_t *lent;
+    rmm_block_node_t *moved;
     rmm_block_t block;
 
     if (rmm__blocks_take(
-            pair->lender, pair->free_at_lender, pair->free_at_lender, &request,
+            pair->source, pair->free_at_source, pair->free_at_source, &request,
             &block) != RMM_BLOCKS_OK) {
         return false;
     }
-    lent = rmm__blocks_look_at(pair->lender, block);
-    lent->tag = 77;
+    moved = rmm__blocks_look_at(pair->source, block);
+    moved->tag = 77;
     assert_int_equal(
-        rmm__blocks_add(pair->borrower, pair->free_at_borrower, lent->unit, units, 0),
+        rmm__blocks_add(pair->target, pair->free_at_target, moved->unit, units, 0),
         RMM_BLOCKS_OK);
     return true;
 }
 
-/* The live block of the lender that a unit is in. */
-static rmm_block_t lent_around(const pair_t *pair, uint64_t unit)
+/* The live block of the source that a unit is in. */
+static rmm_block_t moved_around(const pair_t *pair, uint64_t unit)
 {
     rmm_block_t block = RMM_BLOCK_NONE;
 
     for (unit -= unit % GRANULE; block == RMM_BLOCK_NONE; unit -= GRANULE) {
         assert_true(unit >= RUN_FIRST);
-        block = rmm__blocks_find(pair->lender, unit);
+        block = rmm__blocks_find(pair->source, unit);
     }
     return block;
 }
@@ -85,19 +84,17 @@ static bool find_piece(void *context, const rmm_index_entry_t *found)
 static bool take_back(pair_t *pair, uint32_t units)
 {
     uint64_t piece[2] = {units, 0};
-    rmm_block_t lent;
+    rmm_block_t moved;
 
-    rmm__blocks_walk_free(
-        pair->borrower, pair->free_at_borrower, units, find_piece, piece);
+    rmm__blocks_walk_free(pair->target, pair->free_at_target, units, find_piece, piece);
     if (piece[1] == 0) {
         return false;
     }
-    lent = lent_around(pair, piece[1]);
-    assert_int_equal(rmm__blocks_look_at(pair->lender, lent)->tag, 77);
-    assert_true(
-        rmm__blocks_cut(pair->borrower, pair->free_at_borrower, piece[1], units));
+    moved = moved_around(pair, piece[1]);
+    assert_int_equal(rmm__blocks_look_at(pair->source, moved)->tag, 77);
+    assert_true(rmm__blocks_cut(pair->target, pair->free_at_target, piece[1], units));
     assert_true(rmm__blocks_free_part(
-        pair->lender, lent, piece[1], units, pair->free_at_lender, 0));
+        pair->source, moved, piece[1], units, pair->free_at_source, 0));
     return true;
 }
 
@@ -106,7 +103,7 @@ static void step(pair_t *pair)
     uint32_t dice = draw(&pair->random, 100);
 
     if (dice < 5) {
-        (void)lend(pair, GRANULE * (1 + draw(&pair->random, 16)));
+        (void)hand_over(pair, GRANULE * (1 + draw(&pair->random, 16)));
     } else if (dice < 15) {
         (void)take_back(pair, GRANULE * (1 + draw(&pair->random, 8)));
     } else if (pair->block_count < BLOCKS && dice < 60) {
@@ -114,13 +111,12 @@ static void step(pair_t *pair)
 
         pair->block_count +=
             rmm__blocks_take(
-                pair->borrower, pair->free_at_borrower, pair->free_at_borrower,
-                &request, &pair->blocks[pair->block_count]) == RMM_BLOCKS_OK;
+                pair->target, pair->free_at_target, pair->free_at_target, &request,
+                &pair->blocks[pair->block_count]) == RMM_BLOCKS_OK;
     } else if (pair->block_count > 0) {
         uint32_t index = draw(&pair->random, pair->block_count);
 
-        rmm__blocks_free(
-            pair->borrower, pair->blocks[index], pair->free_at_borrower, 0);
+        rmm__blocks_free(pair->target, pair->blocks[index], pair->free_at_target, 0);
         pair->blocks[index] = pair->blocks[--pair->block_count];
     }
 }
@@ -135,22 +131,21 @@ TEST_CASE(all_comes_back_whole_under_20_seeds)
         for (int i = 0; i < STEPS; i++) {
             step(&pair);
             if (i % 500 == 0) {
-                assert_sound(pair.lender);
-                assert_sound(pair.borrower);
+                assert_sound(pair.source);
+                assert_sound(pair.target);
             }
         }
         while (pair.block_count > 0) {
             rmm__blocks_free(
-                pair.borrower, pair.blocks[--pair.block_count], pair.free_at_borrower,
-                0);
+                pair.target, pair.blocks[--pair.block_count], pair.free_at_target, 0);
         }
         while (take_back(&pair, GRANULE)) {
         }
-        assert_sound(pair.lender);
-        assert_sound(pair.borrower);
-        assert_int_equal(rmm__blocks_total_free_units(pair.borrower), 0);
+        assert_sound(pair.source);
+        assert_sound(pair.target);
+        assert_int_equal(rmm__blocks_total_free_units(pair.target), 0);
         assert_int_equal(
-            rmm__blocks_largest_free(pair.lender, pair.free_at_lender), UNITS);
+            rmm__blocks_largest_free(pair.source, pair.free_at_source), UNITS);
         pair_close(&pair);
     }
 }
@@ -167,22 +162,22 @@ TEST_CASE(a_part_is_freed_or_nothing_without_storage)
         bool freed;
 
         pair_open(&pair, 1);
-        heap = pair.free_at_lender;
+        heap = pair.free_at_source;
         for (uint32_t i = 0; i < filled; i++) {
             assert_int_equal(
-                rmm__blocks_take(pair.lender, heap, heap, &one, &block), RMM_BLOCKS_OK);
+                rmm__blocks_take(pair.source, heap, heap, &one, &block), RMM_BLOCKS_OK);
         }
         assert_int_equal(
-            rmm__blocks_take(pair.lender, heap, heap, &many, &block), RMM_BLOCKS_OK);
+            rmm__blocks_take(pair.source, heap, heap, &many, &block), RMM_BLOCKS_OK);
         pair.storage.fail_at = pair.storage.growths + 1 + filled % 2;
         freed = rmm__blocks_free_part(
-            pair.lender, block, rmm__blocks_look_at(pair.lender, block)->unit + 300,
+            pair.source, block, rmm__blocks_look_at(pair.source, block)->unit + 300,
             400, heap, 0);
-        assert_sound(pair.lender);
+        assert_sound(pair.source);
         refused += !freed;
-        assert_int_equal(rmm__blocks_live_count(pair.lender), filled + (freed ? 2 : 1));
+        assert_int_equal(rmm__blocks_live_count(pair.source), filled + (freed ? 2 : 1));
         assert_int_equal(
-            rmm__blocks_look_at(pair.lender, block)->units, freed ? 300 : 1000);
+            rmm__blocks_look_at(pair.source, block)->units, freed ? 300 : 1000);
         pair_close(&pair);
     }
     assert_true(refused > 2);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The core by itself: statuses and the last error, options of other versions, the map of
- * pointers against a plain list, host memory, the build id of a module.
+ * pointers against a plain list, host memory, numbers, the build id of a module.
  */
 #include "harness/harness.h"
 
@@ -16,6 +16,7 @@
 #include "core/error.h"
 #include "core/host_memory.h"
 #include "core/loaded_module.h"
+#include "core/numbers.h"
 #include "core/options.h"
 #include "core/pointer_map.h"
 
@@ -66,6 +67,21 @@ TEST_CASE(cuts_a_long_message)
     text[sizeof(text) - 1] = '\0';
     (void)rmm__error(RMM_ERR_IO, "%s", text);
     assert_int_equal(strlen(rmm_last_error_message()), RMM_ERROR_BYTES - 1);
+}
+
+/* The user knows a function of the public API; an internal one says nothing. */
+TEST_CASE(names_the_public_function_that_refuses)
+{
+    static const char *const internals[] = {"rmm__pool_create", "create", "rm_pool"};
+
+    assert_int_equal(
+        rmm__error_check(RMM_ERR_INVALID_ARGUMENT, "rmm_pool_create", "no size"),
+        RMM_ERR_INVALID_ARGUMENT);
+    assert_string_equal(rmm_last_error_message(), "rmm_pool_create: no size");
+    for (size_t i = 0; i < sizeof(internals) / sizeof(internals[0]); i++) {
+        (void)rmm__error_check(RMM_ERR_INVALID_ARGUMENT, internals[i], "no size");
+        assert_string_equal(rmm_last_error_message(), "no size");
+    }
 }
 
 TEST_CASE(a_saved_error_is_restored)
@@ -133,8 +149,7 @@ TEST_CASE(agrees_with_a_plain_list)
     print_message("RMM_TEST_SEED=%u\n", seed);
     for (int i = 0; i < STEPS; i++) {
         size_t k = (size_t)rand_r(&seed) % KEYS;
-        void *ptr =
-            (void *)((k + 1) * 4096); /* close together: probes run into others */
+        void *ptr = (void *)(k * 4096); /* close together: probes run into others */
         size_t bytes = 0;
 
         assert_int_equal(rmm__pointer_map_find(&map, ptr, &bytes), shadow[k] != 0);
@@ -264,6 +279,49 @@ TEST_CASE(what_memory_grows_by_is_zero)
         assert_int_equal(memory[i], i < LEAST ? 0xff : 0);
     }
     rmm__free(memory);
+}
+
+/* --- numbers ------------------------------------------------------------------------ */
+
+static rmm_number_result_t read_digits(const char *text, unsigned base, uint64_t *out)
+{
+    return rmm__number_parse_digits(text, strlen(text), base, out);
+}
+
+TEST_CASE(reads_digits_of_every_base)
+{
+    uint64_t value = 0;
+
+    assert_int_equal(read_digits("0123456789abcdef", 16, &value), RMM_NUMBER_OK);
+    assert_int_equal(value, 0x0123456789abcdef);
+    assert_int_equal(read_digits("ABCDEF", 16, &value), RMM_NUMBER_OK);
+    assert_int_equal(value, 0xabcdef);
+    assert_int_equal(read_digits("01234567", 8, &value), RMM_NUMBER_OK);
+    assert_int_equal(value, 01234567);
+    assert_int_equal(read_digits("18446744073709551615", 10, &value), RMM_NUMBER_OK);
+    assert_int_equal(value, UINT64_MAX);
+    assert_int_equal(read_digits("ffffffffffffffff", 16, &value), RMM_NUMBER_OK);
+    assert_int_equal(value, UINT64_MAX);
+}
+
+TEST_CASE(refuses_what_is_no_digit_and_leaves_the_output)
+{
+    static const char *const malformed[] = {"",  "g", "G",  "/", ":",
+                                            "@", "`", "1g", "-1"};
+    uint64_t value = 42;
+
+    for (size_t i = 0; i < sizeof(malformed) / sizeof(malformed[0]); i++) {
+        assert_int_equal(read_digits(malformed[i], 16, &value), RMM_NUMBER_MALFORMED);
+    }
+    assert_int_equal(read_digits("a", 10, &value), RMM_NUMBER_MALFORMED);
+    assert_int_equal(read_digits("8", 8, &value), RMM_NUMBER_MALFORMED);
+    assert_int_equal(
+        read_digits("18446744073709551616", 10, &value), RMM_NUMBER_TOO_LARGE);
+    assert_int_equal(
+        read_digits("10000000000000000", 16, &value), RMM_NUMBER_TOO_LARGE);
+    assert_int_equal(
+        read_digits("18446744073709551616x", 10, &value), RMM_NUMBER_MALFORMED);
+    assert_int_equal(value, 42);
 }
 
 TEST_CASE(prints_its_version)

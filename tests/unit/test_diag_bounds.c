@@ -133,7 +133,7 @@ TEST_CASE(the_same_error_with_other_blocks_is_one_finding)
         fill(&diag, BASE + i * 512, 104);
         diag_free(&diag, BASE + i * 512, 100);
     }
-    assert_int_equal(diag.header->findings_used, 1);
+    assert_int_equal(diag.header->findings.used, 1);
     assert_int_equal(diag.findings[0].count, 1000);
     assert_int_equal(diag.findings[0].block_address, BASE + 999 * 512);
     assert_int_equal(diag.findings[0].address, BASE + 999 * 512);
@@ -149,7 +149,7 @@ TEST_CASE(counts_the_findings_without_room)
         fill(&diag, BASE, 100 + i);
     }
     fill(&diag, BASE, 101); /* one that is there */
-    assert_int_equal(diag.header->findings_used, RMM_DIAG_FINDINGS_COUNT);
+    assert_int_equal(diag.header->findings.used, RMM_DIAG_FINDINGS_COUNT);
     assert_int_equal(diag.header->findings_dropped, 10);
     assert_int_equal(total(&diag), RMM_DIAG_FINDINGS_COUNT + 11);
     assert_int_equal(diag.findings[0].count, 2);
@@ -166,12 +166,33 @@ TEST_CASE(a_block_that_its_owner_divides_may_be_copied_whole)
     fill(&diag, BASE, 4096);
     fill(&diag, BASE + 512, 1024);
     assert_int_equal(total(&diag), 0);
-    diag_free(&diag, BASE, 256);
+    diag_free(&diag, BASE, 256); /* one part, and not the whole */
+    fill(&diag, BASE + 1024, 512);
+    assert_int_equal(total(&diag), 0);
     diag_free(&diag, BASE + 1024, 256);
     diag_free(&diag, BASE, 4096);
     diag_alloc(&diag, BASE, 256); /* the memory has another owner now */
     fill(&diag, BASE, 512);
     assert_int_equal(total(&diag), 1);
+    diag_close(&diag);
+}
+
+TEST_CASE(checks_the_neighbours_of_a_block_that_is_divided)
+{
+    diag_fixture_t diag = diag_open(16, 16, NULL);
+
+    diag_alloc(&diag, BASE, 4096);
+    diag_alloc(&diag, BASE, 256);
+    diag_alloc(&diag, BASE - 256, 256);
+    diag_alloc(&diag, BASE + 4096, 256);
+    fill(&diag, BASE - 256, 257);
+    assert_int_equal(total(&diag), 1);
+    assert_int_equal(diag.findings[0].block_address, BASE - 256);
+    fill(&diag, BASE + 4096, 257);
+    assert_int_equal(total(&diag), 2);
+    fill(&diag, BASE + 4095, 1); /* its last byte */
+    fill(&diag, BASE, 257);
+    assert_int_equal(total(&diag), 2);
     diag_close(&diag);
 }
 
@@ -215,6 +236,15 @@ static void alloc_kept(diag_fixture_t *diag, uint64_t at)
     block.flags = RMM_DIAG_BLOCK_KEPT;
     block.end = at + 1280;
     rmm__diag_engine_on_alloc(diag->engine, &block);
+}
+
+static void free_kept(diag_fixture_t *diag, uint64_t at)
+{
+    rmm_diag_block_v1_t block = diag_block(at, 1000);
+
+    block.flags = RMM_DIAG_BLOCK_KEPT;
+    block.end = at + 1280;
+    rmm__diag_engine_on_free(diag->engine, &block);
 }
 
 TEST_CASE(what_lies_behind_a_block_in_its_padding_is_its_error)
@@ -313,6 +343,66 @@ TEST_CASE(memory_of_a_pool_with_another_owner_is_no_error)
     assert_int_equal(total(&diag), 0);
     alloc_kept(&diag, BASE + 8192); /* the pool has it again */
     fill(&diag, BASE + 8192 + 1000, 8);
+    assert_int_equal(total(&diag), 1);
+    diag_close(&diag);
+}
+
+/* What was divided belongs to an owner that is not known, until the pool hands it out. */
+TEST_CASE(memory_of_a_pool_stays_anothers_until_the_pool_has_it_again)
+{
+    diag_fixture_t diag = diag_open(16, 16, NULL);
+
+    rmm__diag_engine_on_pool(diag.engine, BASE, 65536);
+    alloc_kept(&diag, BASE);
+    diag_alloc(&diag, BASE + 8192, 4096);
+    diag_alloc(&diag, BASE + 8192, 256);
+    diag_free(&diag, BASE + 8192, 256);
+    diag_free(&diag, BASE + 8192, 4096);
+    fill(&diag, BASE + 8192, 8);
+    assert_int_equal(total(&diag), 0);
+    alloc_kept(&diag, BASE + 8192);
+    free_kept(&diag, BASE + 8192);
+    fill(&diag, BASE + 8192, 8);
+    assert_int_equal(total(&diag), 1);
+    fill(&diag, BASE + 8192 + 1280, 8);
+    assert_int_equal(total(&diag), 1);
+    rmm__diag_engine_on_pool(diag.engine, BASE, 65536);
+    fill(&diag, BASE + 8192 + 1280, 8);
+    assert_int_equal(total(&diag), 2);
+    diag_close(&diag);
+}
+
+TEST_CASE(blocks_at_the_ends_of_a_pool_are_in_it)
+{
+    diag_fixture_t diag = diag_open(16, 16, NULL);
+
+    rmm__diag_engine_on_pool(diag.engine, BASE, 65536);
+    diag_alloc(&diag, BASE + 65536 - 256, 256);
+    fill(&diag, BASE + 4096, 8);
+    assert_int_equal(total(&diag), 1);
+    assert_int_equal(diag.findings[0].block_address, BASE + 65536 - 256);
+    diag_alloc(&diag, BASE, 256);
+    fill(&diag, BASE + 256, 8);
+    assert_int_equal(total(&diag), 2);
+    assert_int_equal(diag.findings[1].block_address, BASE);
+    diag_close(&diag);
+}
+
+/* Pools come and go: their holes go with them. */
+TEST_CASE(holes_of_pools_that_are_gone_take_no_room)
+{
+    diag_fixture_t diag = diag_open(16, 16, NULL);
+
+    for (uint64_t i = 0; i <= RMM_RANGES_MAX + 1; i++) {
+        uint64_t pool = BASE + i * 65536;
+
+        rmm__diag_engine_on_pool(diag.engine, pool, 65536);
+        rmm__diag_engine_on_gone(diag.engine, pool + 8192, 4096);
+        rmm__diag_engine_on_gone(diag.engine, pool, 65536);
+    }
+    rmm__diag_engine_on_pool(diag.engine, BASE, 65536);
+    alloc_kept(&diag, BASE);
+    fill(&diag, BASE + 4096, 8);
     assert_int_equal(total(&diag), 1);
     diag_close(&diag);
 }

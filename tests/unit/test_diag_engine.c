@@ -37,7 +37,7 @@ TEST_CASE(names_first_and_last_kernel_and_counts_launches)
     assert_true(row->first_use_ns >= row->allocated_ns);
     assert_true(row->last_use_ns >= row->first_use_ns);
     assert_int_equal(diag.header->launches, 3);
-    assert_int_equal(diag.header->kernels_used, 3);
+    assert_int_equal(diag.header->kernels.used, 3);
     diag_close(&diag);
 }
 
@@ -128,7 +128,7 @@ TEST_CASE(refuses_blocks_that_wrap_around)
 
     diag_alloc(&diag, UINT64_MAX - 10, 100);
     diag_alloc(&diag, BASE, 0);
-    assert_int_equal(diag.header->rows_used, 0);
+    assert_int_equal(diag.header->rows.used, 0);
     diag_close(&diag);
 }
 
@@ -140,7 +140,7 @@ TEST_CASE(counts_blocks_that_find_no_row_and_recovers)
         diag_alloc(&diag, BASE + i * 4096, 4096);
     }
     assert_int_equal(diag.header->blocks_dropped, 2);
-    assert_int_equal(diag.header->rows_used, 4);
+    assert_int_equal(diag.header->rows.used, 4);
     diag_launch(&diag, "k", BASE, BASE + 5 * 4096); /* the last has no row */
     assert_int_equal(diag_row(&diag, BASE)->launches, 1);
     assert_null(diag_row(&diag, BASE + 5 * 4096));
@@ -149,7 +149,7 @@ TEST_CASE(counts_blocks_that_find_no_row_and_recovers)
     diag_alloc(&diag, BASE + 9 * 4096, 4096);
     assert_non_null(diag_row(&diag, BASE + 9 * 4096));
     assert_int_equal(diag.header->blocks_dropped, 2);
-    assert_int_equal(diag.header->rows_used, 4);
+    assert_int_equal(diag.header->rows.used, 4);
     diag_close(&diag);
 }
 
@@ -167,7 +167,7 @@ TEST_CASE(counts_launches_of_kernels_that_find_no_entry)
     row = diag_row(&diag, BASE);
     assert_int_equal(diag.header->launches, 5);
     assert_int_equal(diag.header->launches_unnamed, 2);
-    assert_int_equal(diag.header->kernels_used, 2);
+    assert_int_equal(diag.header->kernels.used, 2);
     assert_int_equal(row->launches, 3);
     assert_int_equal(row->first_user, RMM_DIAG_NO_USER);
     assert_int_equal(row->last_user, RMM_DIAG_NO_USER);
@@ -289,7 +289,7 @@ TEST_CASE(a_function_too_many_has_no_name_and_counts)
     assert_int_equal(diag_row(&diag, BASE)->fills, 1001);
     assert_int_equal(diag_row(&diag, BASE)->last_user, RMM_DIAG_NO_USER);
     assert_int_equal(diag_row(&diag, BASE)->first_user, RMM_DIAG_FUNCTION);
-    assert_int_equal(diag.header->functions_used, diag.header->functions_count);
+    assert_int_equal(diag.header->functions.used, diag.header->functions.count);
     assert_int_equal(
         strlen(diag.functions[0].name), sizeof(diag.functions[0].name) - 1);
     diag_close(&diag);
@@ -334,7 +334,7 @@ TEST_CASE(cuts_long_texts)
     assert_int_equal(strlen(diag.kernels[0].name), sizeof(diag.kernels[0].name) - 1);
     name[500] = 'y'; /* another kernel, though it looks the same when cut */
     diag_launch(&diag, name, UNRELATED);
-    assert_int_equal(diag.header->kernels_used, 2);
+    assert_int_equal(diag.header->kernels.used, 2);
     diag_close(&diag);
 }
 
@@ -407,7 +407,7 @@ TEST_CASE(threads_and_a_reader_do_not_disturb_each_other)
     assert_null(torn);
     assert_int_equal(diag.header->launches, THREADS * ROUNDS);
     assert_int_equal(diag_row(&diag, BASE)->launches, THREADS * ROUNDS);
-    assert_int_equal(diag.header->kernels_used, 2);
+    assert_int_equal(diag.header->kernels.used, 2);
     assert_int_equal(diag.kernels[0].launches, THREADS * ROUNDS / 2);
     assert_int_equal(diag.kernels[1].launches, THREADS * ROUNDS / 2);
     for (uint64_t i = 0; i < THREADS; i++) {

@@ -384,24 +384,6 @@ static void a_graph_that_was_not_followed_for_a_while_is_not_known(void **state)
     assert_int_equal(diag.header->findings_total, 2);
 }
 
-static void an_event_of_an_older_library_has_no_graph(void **state)
-{
-    const uint64_t word = BASE;
-    const rmm_diag_event_v1_t event = {
-        .struct_size = offsetof(rmm_diag_event_v1_t, graph),
-        .kind = RMM_DIAG_LAUNCH,
-        .function = "old",
-        .name = "old",
-        .words = &word,
-        .word_count = 1,
-        .graph = CAPTURE}; /* behind its end */
-
-    diag_alloc(&diag, BASE, 100);
-    tell(RMM_DIAG_GRAPH_MADE, CAPTURE, 0);
-    rmm__diag_engine_on_event(diag.engine, &event);
-    assert_int_equal(row(BASE)->launches, 1);
-}
-
 #define WITH_ENGINE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
@@ -422,7 +404,6 @@ int main(void)
         cmocka_unit_test(the_nodes_of_all_graphs_together_are_bounded),
         WITH_ENGINE(a_graph_that_is_a_part_of_itself_is_not_known),
         WITH_ENGINE(a_graph_that_was_not_followed_for_a_while_is_not_known),
-        WITH_ENGINE(an_event_of_an_older_library_has_no_graph),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -50,7 +50,7 @@ CASE(an_unknown_mode_is_reported_and_changes_nothing)
     assert_string_equal(header()->source, "error:RMM_DIAG: no mode \"boundaries\"");
     assert_int_equal(lib.control()->subscribed, 0);
     add_block(BASE, 4096);
-    assert_int_equal(header()->rows_used, 0);
+    assert_int_equal(header()->rows.used, 0);
 }
 
 CASE(names_the_tool_that_was_first)
@@ -69,7 +69,7 @@ CASE(names_the_tool_that_was_first)
     assert_string_equal(header()->mode, "usage");
     add_block(BASE, 4096);
     remove_block(BASE, 4096);
-    assert_int_equal(header()->rows_used, 0);
+    assert_int_equal(header()->rows.used, 0);
 }
 
 CASE(says_why_cupti_refuses)
@@ -99,7 +99,7 @@ CASE(takes_a_smaller_side_file_where_there_is_no_room)
     side_files_to_refuse = 2;
     start("usage");
     assert_string_equal(header()->source, "active");
-    assert_int_equal(header()->rows_count, 2048);
+    assert_int_equal(header()->rows.count, 2048);
     assert_int_equal(header()->file_bytes, side_bytes);
 }
 
@@ -203,7 +203,7 @@ CASE(checks_every_kind_of_copy)
     assert_int_equal(header()->findings_total, 0);
     enter_copies(BASE, BASE + 2 * BLOCK_BYTES, 1);
     assert_int_equal(header()->findings_total, 2 * COPIES);
-    assert_int_equal(header()->findings_used, 2); /* the destination, the source */
+    assert_int_equal(header()->findings.used, 2); /* the destination, the source */
     assert_int_equal(finding(0)->count, COPIES);
     assert_int_equal(finding(0)->access, RMM_DIAG_WRITES);
     assert_int_equal(finding(1)->access, RMM_DIAG_READS);
@@ -390,7 +390,7 @@ CASE(is_switched_while_the_program_runs)
     assert_false(follows(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel));
     assert_false(follows(CUPTI_DRIVER_TRACE_CBID_cuMemcpy));
     add_block(BASE, BLOCK_BYTES);
-    assert_int_equal(header()->rows_used, 1);
+    assert_int_equal(header()->rows.used, 1);
 
     want(RMM_DIAG_MODE_BOUNDS);
     add_block(BASE + BLOCK_BYTES, BLOCK_BYTES);
@@ -602,7 +602,7 @@ CASE(a_forked_child_touches_nothing)
         launch_through(
             CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, &function_of_two, BASE, "k");
         add_block(BASE + 4096, 4096);
-        _exit(header()->launches == launches && header()->rows_used == 1 ? 0 : 1);
+        _exit(header()->launches == launches && header()->rows.used == 1 ? 0 : 1);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);

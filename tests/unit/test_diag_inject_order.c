@@ -66,6 +66,43 @@ CASE(finds_a_use_that_nothing_orders)
     assert_string_equal(kernel_name(finding(0)->user), "reduce");
 }
 
+/* B may still use the block when A frees it. */
+static void free_under_a_use(void)
+{
+    rmm_diag_block_v1_t block = {
+        .address = BASE,
+        .bytes = 4096,
+        .stream_id = 77,
+        .resource_id = 1,
+        .stream = (rmm_stream_t)STREAM(A),
+        .flags = RMM_DIAG_BLOCK_IN_STREAM_ORDER};
+
+    launch_reduce_on(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, STREAM(B));
+    hooks.on_free(hooks.context, &block);
+}
+
+CASE(finds_a_free_under_a_use)
+{
+    start_order();
+    free_under_a_use();
+    assert_int_equal(header()->findings_total, 2); /* the use is not ordered either */
+    assert_int_equal(finding(1)->kind, RMM_DIAG_FREE_UNORDERED);
+    assert_int_equal(finding(1)->access, RMM_DIAG_FREES);
+}
+
+CASE(a_free_is_not_judged_after_order_was_switched_off)
+{
+    uint64_t before;
+
+    start_order();
+    launch_reduce_on(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, STREAM(B));
+    before = header()->findings_total;
+    want(RMM_DIAG_MODE_BOUNDS);
+    free_under_a_use();
+    assert_int_equal(header()->modes_on, RMM_DIAG_MODE_BOUNDS);
+    assert_int_equal(header()->findings_total, before);
+}
+
 /* An int in a struct, and padding with the upper half of an old pointer. */
 CASE(a_small_number_is_no_pointer_to_a_block_that_crosses_4_gib)
 {
@@ -104,13 +141,6 @@ CASE(large_structs_are_not_judged)
     launch_on_b_with_struct(&small);
     assert_int_equal(header()->findings_total, 1);
     assert_int_equal(header()->unjudged, 1);
-}
-
-CASE(knows_nothing_of_the_order_of_an_older_library)
-{
-    block_bytes = 0;
-    start_order();
-    expect_ordered(true);
 }
 
 CASE(events_order_streams)
@@ -583,9 +613,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(finds_a_use_that_nothing_orders),
+        cmocka_unit_test(finds_a_free_under_a_use),
+        cmocka_unit_test(a_free_is_not_judged_after_order_was_switched_off),
         cmocka_unit_test(a_small_number_is_no_pointer_to_a_block_that_crosses_4_gib),
         cmocka_unit_test(large_structs_are_not_judged),
-        cmocka_unit_test(knows_nothing_of_the_order_of_an_older_library),
         cmocka_unit_test(events_order_streams),
         cmocka_unit_test(the_host_waits_in_many_ways),
         cmocka_unit_test(what_a_host_function_tells_is_known_before_the_call),

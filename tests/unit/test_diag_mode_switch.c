@@ -88,7 +88,7 @@ TEST_CASE(off_follows_blocks_and_nothing_else)
     overrun(&diag);
     assert_int_equal(diag.header->launches, 0);
     assert_int_equal(diag.header->findings_total, 0);
-    assert_int_equal(diag.header->rows_used, 1);
+    assert_int_equal(diag.header->rows.used, 1);
     assert_true(rmm__diag_engine_check(diag.engine));
     diag_close(&diag);
 }

@@ -439,7 +439,7 @@ static void take(uint32_t index, uint32_t on)
 /* An error is told once until it is mended; here each is looked for. */
 static void forget_told(uint32_t index)
 {
-    memset(order.blocks[index].told, 0, sizeof(order.blocks[index].told));
+    memset(order.blocks[index].reported, 0, sizeof(order.blocks[index].reported));
 }
 
 /* Not all is remembered, or some streams are not told apart. */

@@ -61,7 +61,7 @@ static inject_words_t words;
 
 static int set_up(void **state)
 {
-    assert_true(inject_layouts_init(&layouts, both));
+    inject_layouts_init(&layouts, both);
     return 0;
 }
 
@@ -184,7 +184,7 @@ CASE(a_driver_without_the_queries_leaves_the_parameters_unknown)
     void *addresses[] = {&pointer};
 
     inject_layouts_fini(&layouts);
-    assert_true(inject_layouts_init(&layouts, none));
+    inject_layouts_init(&layouts, none);
     assert_false(collect(&function, addresses));
 }
 

@@ -11,6 +11,7 @@
 #include "diag/peak_reader.h"
 #include "diag/stacks_reader.h"
 #include "harness/random.h"
+#include "unit/amid_pread.h"
 #include "unit/diag_groups.h"
 
 #define BASE 0x7f4000000000ull
@@ -27,8 +28,8 @@ static rmm_diag_composition_t look(const diag_fixture_t *diag, uint32_t index)
     rmm_diag_composition_t composition;
     rmm_diag_file_t file = file_now(diag);
 
-    assert_true(rmm_diag_read_composition(&file, index, groups, &composition));
-    rmm_diag_close(&file);
+    assert_true(rmm__diag_read_composition(&file, index, groups, &composition));
+    rmm__diag_close(&file);
     return composition;
 }
 
@@ -102,6 +103,62 @@ GROUPS_CASE(a_new_peak_forgets_what_the_old_one_was_made_of)
     diag_close(&diag);
 }
 
+static diag_fixture_t *busy; /* its program allocates while the file is read */
+static uint64_t new_peaks;
+
+static void allocate_amid(int fd, uint64_t offset)
+{
+    if (new_peaks != 0 && offset >= sizeof(rmm_diag_header_t)) {
+        new_peaks--;
+        take(busy, 10 + new_peaks, 100, 1, 0);
+        assert_int_equal(
+            pwrite(fd, busy->header, busy->header->file_bytes, 0),
+            busy->header->file_bytes);
+    }
+}
+
+static bool look_while_busy(
+    diag_fixture_t *diag, uint64_t allocations, rmm_diag_composition_t *composition)
+{
+    rmm_diag_file_t file = file_now(diag);
+    bool is_whole;
+
+    busy = diag;
+    new_peaks = allocations;
+    amid = allocate_amid;
+    is_whole = rmm__diag_read_composition(&file, 0, groups, composition);
+    amid = NULL;
+    rmm__diag_close(&file);
+    return is_whole;
+}
+
+GROUPS_CASE(a_peak_that_moves_meanwhile_is_read_again)
+{
+    diag_fixture_t diag = open_without_stacks(64);
+    rmm_diag_composition_t composition;
+
+    take(&diag, 0, 1000, 1, 0);
+    assert_true(look_while_busy(&diag, 3, &composition));
+    assert_int_equal(new_peaks, 0);
+    assert_int_equal(composition.peak.bytes, 1300);
+    assert_int_equal(composition.peak.count, 4);
+    /* blocks that came after the reader attached are missing, and it says so */
+    assert_int_equal(groups->count, 1);
+    assert_int_equal(groups->entries[0].bytes + composition.missing_bytes, 1300);
+    diag_close(&diag);
+}
+
+GROUPS_CASE(a_peak_that_moves_all_the_time_is_not_called_whole)
+{
+    diag_fixture_t diag = open_without_stacks(512);
+    rmm_diag_composition_t composition;
+
+    take(&diag, 0, 1000, 1, 0);
+    assert_false(look_while_busy(&diag, 400, &composition));
+    assert_true(new_peaks > 0); /* the reader gave up */
+    diag_close(&diag);
+}
+
 GROUPS_CASE(each_location_has_a_peak_of_its_own)
 {
     diag_fixture_t diag = open_without_stacks(64);
@@ -109,9 +166,9 @@ GROUPS_CASE(each_location_has_a_peak_of_its_own)
     for (int32_t device = -1; device < 20; device++) {
         take(&diag, (uint64_t)(device + 1), 100 + (uint64_t)(device + 1), 1, device);
     }
-    assert_int_equal(diag.header->peaks_used, diag.header->peaks_count);
-    assert_int_equal(diag.header->peaks_dropped, 21 - diag.header->peaks_count);
-    for (uint32_t i = 0; i < diag.header->peaks_count; i++) {
+    assert_int_equal(diag.header->peaks.used, diag.header->peaks.count);
+    assert_int_equal(diag.header->peaks_dropped, 21 - diag.header->peaks.count);
+    for (uint32_t i = 0; i < diag.header->peaks.count; i++) {
         rmm_diag_composition_t composition = look(&diag, i);
 
         assert_int_equal(composition.peak.device, (int)i - 1);
@@ -138,8 +195,8 @@ GROUPS_CASE(blocks_without_a_part_are_counted_apart)
     }
     composition = look(&diag, 0);
     assert_in_range(
-        groups->count, diag.header->parts_count / diag.header->peaks_count * 3 / 4,
-        diag.header->parts_count / diag.header->peaks_count);
+        groups->count, diag.header->parts.count / diag.header->peaks.count * 3 / 4,
+        diag.header->parts.count / diag.header->peaks.count);
     assert_int_equal(
         composition.missing_bytes, (uint64_t)(BLOCKS - groups->count) * 100);
     assert_int_equal(diag.header->peaks_dropped, 0);
@@ -152,13 +209,13 @@ GROUPS_CASE(blocks_of_groups_too_many_are_summed_up)
 
     for (uint32_t i = 0; i < RMM_DIAG_GROUPS_MAX + 2; i++) {
         group.resource_id = i;
-        rmm_diag_groups_add(groups, &group);
+        rmm__diag_groups_add(groups, &group);
     }
     assert_int_equal(groups->count, RMM_DIAG_GROUPS_MAX);
     assert_int_equal(groups->rest_bytes, 2 * 700);
     assert_int_equal(groups->rest_count, 2 * 3);
     group.resource_id = 0; /* a known one has room for more */
-    rmm_diag_groups_add(groups, &group);
+    rmm__diag_groups_add(groups, &group);
     assert_int_equal(groups->entries[0].bytes, 2 * 700);
     assert_int_equal(groups->entries[0].count, 2 * 3);
     assert_int_equal(groups->entries[0].largest, 300);
@@ -173,8 +230,8 @@ static rmm_diag_stack_info_t stack_of(const diag_fixture_t *diag, uint32_t site)
     rmm_diag_file_t file = file_now(diag);
     rmm_diag_stack_info_t stack = {.frame_count = 0};
 
-    (void)rmm_diag_read_site(&file, site, &stack);
-    rmm_diag_close(&file);
+    (void)rmm__diag_read_site(&file, site, &stack);
+    rmm__diag_close(&file);
     return stack;
 }
 
@@ -252,7 +309,7 @@ GROUPS_CASE(sites_too_many_are_counted_and_lose_no_block_of_the_peak)
     for (uint32_t i = 0; i < BLOCKS; i++) {
         take_along(&diag, i, BITS, i);
     }
-    assert_int_equal(diag.header->sites_dropped, BLOCKS - diag.header->sites_count);
+    assert_int_equal(diag.header->sites_dropped, BLOCKS - diag.header->sites.count);
     assert_int_equal(look(&diag, 0).missing_bytes, 0);
     assert_int_equal(groups->count, RMM_DIAG_GROUPS_WITH_SITE + 1);
     for (uint32_t i = 0; i < BLOCKS; i++) {
@@ -262,7 +319,7 @@ GROUPS_CASE(sites_too_many_are_counted_and_lose_no_block_of_the_peak)
     assert_int_equal(groups->entries[0].site, 0); /* most found no part of their own */
     assert_true(
         groups->entries[0].count >=
-        BLOCKS - diag.header->parts_count / diag.header->peaks_count);
+        BLOCKS - diag.header->parts.count / diag.header->peaks.count);
     diag_close(&diag);
 }
 

@@ -31,7 +31,7 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    rmm_diag_close(&file);
+    rmm__diag_close(&file);
     diag_close(&diag);
     return 0;
 }
@@ -61,8 +61,8 @@ static int attach(void)
     assert_true(fd >= 0);
     assert_int_equal(
         write(fd, diag.header, diag.header->file_bytes), diag.header->file_bytes);
-    rmm_diag_close(&file);
-    error = rmm_diag_attach(&file, fd);
+    rmm__diag_close(&file);
+    error = rmm__diag_attach(&file, fd);
     if (error != 0) {
         close(fd);
     }
@@ -72,13 +72,13 @@ static int attach(void)
 static rmm_diag_stack_t *stack_at(uint32_t index)
 {
     char *memory = (char *)diag.header;
-    return (rmm_diag_stack_t *)(void *)(memory + diag.header->stacks_offset) + index;
+    return (rmm_diag_stack_t *)(void *)(memory + diag.header->stacks.offset) + index;
 }
 
 static rmm_diag_module_t *module_at(uint32_t index)
 {
     char *memory = (char *)diag.header;
-    return (rmm_diag_module_t *)(void *)(memory + diag.header->modules_offset) + index;
+    return (rmm_diag_module_t *)(void *)(memory + diag.header->modules.offset) + index;
 }
 
 CASE(a_new_finding_has_the_stack_of_its_caller)
@@ -91,15 +91,15 @@ CASE(a_new_finding_has_the_stack_of_its_caller)
     assert_true(readlink("/proc/self/exe", program, sizeof(program) - 1) > 0);
     overrun(BYTES + 1);
     assert_int_equal(attach(), 0);
-    assert_true(rmm_diag_read_stack(&file, 0, &stack));
+    assert_true(rmm__diag_read_stack(&file, 0, &stack));
     assert_in_range(stack.frame_count, 2, RMM_DIAG_FRAMES_COUNT);
     for (uint32_t i = 0; i < stack.frame_count; i++) {
-        assert_true(rmm_diag_read_module(&file, stack.modules[i], &module));
+        assert_true(rmm__diag_read_module(&file, stack.modules[i], &module));
         assert_true(stack.offsets[i] < 1u << 30);
         found = found || strcmp(module.path, program) == 0;
     }
     assert_true(found);
-    assert_false(rmm_diag_read_stack(&file, 1, &stack));
+    assert_false(rmm__diag_read_stack(&file, 1, &stack));
 }
 
 CASE(each_kind_is_captured_once)
@@ -115,9 +115,9 @@ CASE(each_kind_is_captured_once)
         overrun(BYTES + i);
     }
     assert_int_equal(attach(), 0);
-    assert_true(rmm_diag_read_stack(&file, 255, &stack));
-    assert_false(rmm_diag_read_stack(&file, 256, &stack));
-    assert_in_range(diag.header->modules_used, 1, 16);
+    assert_true(rmm__diag_read_stack(&file, 255, &stack));
+    assert_false(rmm__diag_read_stack(&file, 256, &stack));
+    assert_in_range(diag.header->modules.used, 1, 16);
 }
 
 CASE(inconsistent_tables_are_refused)
@@ -129,16 +129,16 @@ CASE(inconsistent_tables_are_refused)
         diag.header->change;                                                           \
         assert_int_equal(attach(), -EPROTO);                                           \
     } while (0)
-    REFUSES(stacks_count = UINT32_MAX);
-    REFUSES(stacks_count = good.stacks_count + 100000);
-    REFUSES(stacks_offset = 0);
-    REFUSES(stacks_offset++);
-    REFUSES(stacks_stride = 192);
-    REFUSES(modules_count = UINT32_MAX);
-    REFUSES(modules_stride = 8);
-    REFUSES(modules_offset = UINT32_MAX & ~7u);
+    REFUSES(stacks.count = UINT32_MAX);
+    REFUSES(stacks.count = good.stacks.count + 100000);
+    REFUSES(stacks.offset = 0);
+    REFUSES(stacks.offset++);
+    REFUSES(stacks.stride = 192);
+    REFUSES(modules.count = UINT32_MAX);
+    REFUSES(modules.stride = 8);
+    REFUSES(modules.offset = UINT32_MAX & ~7u);
     *diag.header = good;
-    diag.header->stacks_count = diag.header->modules_count = 0; /* of an older writer */
+    diag.header->stacks.count = diag.header->modules.count = 0; /* of an older writer */
     assert_int_equal(attach(), 0);
 }
 
@@ -152,17 +152,17 @@ CASE(cuts_values_that_exceed_the_tables)
     stack_at(0)->modules[3] = 77777;
     memset(module_at(0)->path, '\n', sizeof(module_at(0)->path));
     module_at(0)->build_id_bytes = UINT32_MAX;
-    diag.header->modules_used = UINT32_MAX;
+    diag.header->modules.used = UINT32_MAX;
     assert_int_equal(attach(), 0);
-    assert_true(rmm_diag_read_stack(&file, 0, &stack));
+    assert_true(rmm__diag_read_stack(&file, 0, &stack));
     assert_int_equal(stack.frame_count, RMM_DIAG_FRAMES_COUNT);
-    assert_false(rmm_diag_read_module(&file, 77777, &module));
-    assert_false(rmm_diag_read_module(&file, UINT32_MAX, &module));
-    assert_true(rmm_diag_read_module(&file, 0, &module));
+    assert_false(rmm__diag_read_module(&file, 77777, &module));
+    assert_false(rmm__diag_read_module(&file, UINT32_MAX, &module));
+    assert_true(rmm__diag_read_module(&file, 0, &module));
     assert_int_equal(module.build_id_bytes, sizeof(module.build_id));
     assert_int_equal(strlen(module.path), sizeof(module.path) - 1);
     assert_null(strchr(module.path, '\n'));
     stack_at(0)->sequence |= 1; /* being written */
     assert_int_equal(attach(), 0);
-    assert_false(rmm_diag_read_stack(&file, 0, &stack));
+    assert_false(rmm__diag_read_stack(&file, 0, &stack));
 }

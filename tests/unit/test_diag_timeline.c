@@ -78,11 +78,11 @@ static seen_t look(void)
     seen_t seen = {.count = 0};
     rmm_timeline_file_t file;
 
-    assert_int_equal(rmm_timeline_attach(&file, file_of_ring()), 0);
-    assert_true(rmm_timeline_each(&file, take, &seen));
-    assert_int_equal(rmm_timeline_kept(&file), seen.count);
-    seen.lost = rmm_timeline_lost(&file);
-    rmm_timeline_close(&file);
+    assert_int_equal(rmm__timeline_attach(&file, file_of_ring()), 0);
+    assert_true(rmm__timeline_each(&file, take, &seen));
+    assert_int_equal(rmm__timeline_kept(&file), seen.count);
+    seen.lost = rmm__timeline_lost(&file);
+    rmm__timeline_close(&file);
     return seen;
 }
 
@@ -264,7 +264,7 @@ static void assert_refused(int error)
     rmm_timeline_file_t file;
     int fd = file_of_ring();
 
-    assert_int_equal(rmm_timeline_attach(&file, fd), error);
+    assert_int_equal(rmm__timeline_attach(&file, fd), error);
     close(fd);
 }
 

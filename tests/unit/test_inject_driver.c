@@ -145,14 +145,14 @@ CASE(what_the_program_takes_is_published)
     assert_location(&segment, reserved_bytes, 3 * MiB);
     assert_int_equal(
         location_figure(&segment, 1, RMM_LOCATION_STAT_current_bytes), 2 * MiB);
-    assert_true(rmm_segment_read_slot(&segment, 0, &record, NULL));
-    assert_string_equal(rmm_record_slot(&record)->type, "driver");
+    assert_true(rmm__segment_read_slot(&segment, 0, &record, NULL));
+    assert_string_equal(rmm__record_slot(&record)->type, "driver");
     child_go_on_until(&child, 'f');
     assert_location(&segment, current_bytes, 0);
     assert_location(&segment, invalid_free_count, 0);
     assert_location(&segment, peak_bytes, 3 * MiB);
     child_end(&child);
-    rmm_segment_close(&segment);
+    rmm__segment_close(&segment);
 }
 
 /* Each kind of call, with sizes that tell them apart. */
@@ -207,7 +207,7 @@ CASE(every_kind_of_call_is_seen)
     assert_int_equal(
         location_figure(&segment, host, RMM_LOCATION_STAT_current_bytes), 0);
     child_end(&child);
-    rmm_segment_close(&segment);
+    rmm__segment_close(&segment);
 }
 
 /* The handles that the pretended driver gives are no addresses. */
@@ -263,13 +263,13 @@ CASE(arrays_are_counted_and_no_blocks_for_the_diagnosis)
     assert_location(&segment, total_count, 6);
     assert_true(diag_file_find(runtime.path, path));
     assert_true(diag_file_read(&diag, path));
-    assert_int_equal(diag.header->rows_used, 1);
+    assert_int_equal(diag.header->rows.used, 1);
     diag_file_close(&diag);
     child_go_on_until(&child, 'f');
     assert_location(&segment, current_bytes, MiB);
     assert_location(&segment, invalid_free_count, 0);
     child_end(&child);
-    rmm_segment_close(&segment);
+    rmm__segment_close(&segment);
 }
 
 /* PyTorch's expandable segments: one range, mapped piece by piece. */
@@ -301,12 +301,12 @@ CASE(a_range_that_is_mapped_in_pieces_is_no_block_for_the_diagnosis)
     assert_location(&segment, current_bytes, 7 * MiB);
     assert_true(diag_file_find(runtime.path, path));
     assert_true(diag_file_read(&diag, path));
-    assert_int_equal(diag.header->rows_used, 1);
+    assert_int_equal(diag.header->rows.used, 1);
     diag_file_close(&diag);
     child_go_on_until(&child, 'f');
     assert_location(&segment, current_bytes, 3 * MiB);
     child_end(&child);
-    rmm_segment_close(&segment);
+    rmm__segment_close(&segment);
 }
 
 static void take_with_usage(child_t *self, void *argument)
@@ -325,7 +325,7 @@ CASE(the_diagnosis_follows_these_blocks_too)
     child_start_until(&child, take_with_usage, NULL, 'r');
     assert_true(diag_file_find(runtime.path, path));
     assert_true(diag_file_read(&diag, path));
-    assert_int_equal(diag.header->rows_used, 1);
+    assert_int_equal(diag.header->rows.used, 1);
     assert_int_equal(diag.rows[0].address, BASE);
     assert_int_equal(diag.rows[0].bytes, 3 * MiB);
     diag_file_close(&diag);
@@ -350,14 +350,14 @@ CASE(the_place_of_a_block_has_no_frame_of_the_diagnosis)
 
     child_start_until(&child, take_with_bounds, NULL, 'r');
     assert_true(diag_file_find(runtime.path, path));
-    assert_int_equal(rmm_diag_attach(&file, open(path, O_RDONLY | O_CLOEXEC)), 0);
-    assert_true(rmm_diag_read_site(&file, 1, &stack));
+    assert_int_equal(rmm__diag_attach(&file, open(path, O_RDONLY | O_CLOEXEC)), 0);
+    assert_true(rmm__diag_read_site(&file, 1, &stack));
     assert_true(stack.frame_count > 1);
     for (uint32_t i = 0; i < stack.frame_count; i++) {
-        assert_true(rmm_diag_read_module(&file, stack.modules[i], &module));
+        assert_true(rmm__diag_read_module(&file, stack.modules[i], &module));
         assert_null(strstr(module.path, "/librmm-"));
     }
-    rmm_diag_close(&file);
+    rmm__diag_close(&file);
     child_end(&child);
 }
 
@@ -392,6 +392,7 @@ static rmm_status_t
 attach_second(const rmm_diag_hooks_v1_t *hooks, rmm_diag_services_v1_t *services)
 {
     second_hooks = *hooks;
+    services->block_bytes = sizeof(rmm_diag_block_v1_t);
     services->driver_name = "sim";
     return RMM_OK;
 }
@@ -427,14 +428,14 @@ CASE(the_programs_own_copy_counts_by_itself)
     assert_location(&segment, current_bytes, 0);
     assert_true(diag_file_find(runtime.path, path));
     assert_true(diag_file_read(&diag, path));
-    for (uint32_t i = 0; i < diag.header->rows_used; i++) {
+    for (uint32_t i = 0; i < diag.header->rows.used; i++) {
         live += diag.rows[i].live;
         assert_true(!diag.rows[i].live || diag.rows[i].address == BASE + 8 * MiB);
     }
     assert_int_equal(live, 1);
     diag_file_close(&diag);
     child_end(&child);
-    rmm_segment_close(&segment);
+    rmm__segment_close(&segment);
 }
 
 static void start_beside_another_tool(child_t *self, void *argument)
@@ -482,5 +483,5 @@ CASE(a_forked_child_changes_no_figure)
     assert_location(&segment, current_bytes, MiB);
     assert_location(&segment, total_count, 1);
     child_end(&child);
-    rmm_segment_close(&segment);
+    rmm__segment_close(&segment);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "page/map_svg.h"
 #include "page/node_page.h"
 #include "page/order.h"
 
@@ -35,7 +36,7 @@ static int begin(void **state)
 {
     buffer.length = 0;
     sink = (rmm_sink_t){.put = put, .to = &buffer};
-    rmm_page_begin(&page, &sink, "host", 0);
+    rmm__page_begin(&page, &sink, "host", 0);
     return 0;
 }
 
@@ -76,7 +77,7 @@ static void put_resource(const char *name)
         .figures = {.current_bytes = 100, .reserved_bytes = 1000, .padding_bytes = 50},
         .free_bytes = 850,
         .largest_free_bytes = 600};
-    rmm_page_resource(&page, &resource);
+    rmm__page_resource(&page, &resource);
 }
 
 /* --- texts -------------------------------------------------------------------------------- */
@@ -88,7 +89,7 @@ TEST(texts_are_escaped)
         .user = "\"'&",
         .command = "</summary><script>\n\x7f\xe2\x80\xae",
         .state = "<b>"};
-    assert_true(rmm_page_begin_program(&page, &evil));
+    assert_true(rmm__page_begin_program(&page, &evil));
     assert_has("<b>&lt;i&gt;</b> &quot;&#39;&amp; "
                "&lt;/summary&gt;&lt;script&gt;????? (&lt;b&gt;)</summary>");
     put_resource("<u>");
@@ -104,7 +105,7 @@ TEST(long_texts_are_whole)
     command[sizeof(command) - 1] = '\0';
     rmm_page_program_t named = program;
     named.command = command;
-    assert_true(rmm_page_begin_program(&page, &named));
+    assert_true(rmm__page_begin_program(&page, &named));
     assert_has(command);
 }
 
@@ -121,7 +122,7 @@ TEST(a_bar_is_cut_at_the_whole)
         .others_bytes = 900,
         .free_bytes = 0,
         .capacity_bytes = 1000};
-    rmm_page_device(&page, &lies);
+    rmm__page_device(&page, &lies);
     assert_has("<rect class=\"used\" x=\"0\" width=\"700\"");
     assert_has("<rect class=\"cached\" x=\"700\" width=\"300\"");
     assert_int_equal(count_of("<rect"), 2);
@@ -147,7 +148,7 @@ TEST(what_is_not_known_is_no_zero)
         .others_bytes = RMM_PAGE_UNKNOWN,
         .free_bytes = RMM_PAGE_UNKNOWN,
         .capacity_bytes = RMM_PAGE_UNKNOWN};
-    rmm_page_device(&page, &unknown);
+    rmm__page_device(&page, &unknown);
     assert_int_equal(count_of("<td>-</td>"), 5);
     assert_null(strstr(buffer.bytes, "<svg"));
 }
@@ -161,7 +162,7 @@ TEST(a_share_of_half_a_pixel_is_seen)
         .reserved_bytes = 1,
         .others_bytes = 1499,
         .capacity_bytes = 1500};
-    rmm_page_device(&page, &device);
+    rmm__page_device(&page, &device);
     assert_has("<rect class=\"used\" x=\"0\" width=\"1\"");
 }
 
@@ -169,7 +170,7 @@ TEST(a_number_that_rounds_to_1024_takes_the_next_unit)
 {
     const rmm_page_figures_t figures = {
         .current_bytes = 1048575, .reserved_bytes = 1048064, .peak_bytes = 1023};
-    rmm_page_use(&page, "gpu0", &figures);
+    rmm__page_use(&page, "gpu0", &figures);
     assert_has("<td title=\"1048575\">1.0M</td>");
     assert_has("<td title=\"1048064\">1023.5K</td>");
     assert_has("<td title=\"1023\">1023B</td>");
@@ -182,9 +183,95 @@ TEST(a_resource_without_free_memory_has_no_bar)
         .type = "cuda",
         .device = "gpu0",
         .figures = {.current_bytes = 100, .reserved_bytes = 100}};
-    rmm_page_resource(&page, &resource);
+    rmm__page_resource(&page, &resource);
     assert_has("3.cuda");
     assert_int_equal(count_of("<svg"), 0);
+}
+
+/* --- rows --------------------------------------------------------------------------------- */
+
+/* What stands in `row` besides the bar: each figure another number, in the order of the head. */
+TEST(each_figure_stands_in_its_column)
+{
+    const rmm_page_figures_t figures = {
+        .current_bytes = 101,
+        .reserved_bytes = 1000,
+        .padding_bytes = 103,
+        .peak_bytes = 104,
+        .current_count = 105,
+        .oom_count = 106};
+    const rmm_page_resource_t resource = {
+        .name = "2.pool",
+        .type = "pool",
+        .device = "gpu0",
+        .upstream_id = 7,
+        .figures = figures,
+        .free_bytes = 300,
+        .largest_free_bytes = 200};
+    const rmm_page_device_t device = {
+        .name = "gpu1",
+        .model = "M",
+        .current_bytes = 201,
+        .reserved_bytes = 302,
+        .cached_bytes = 203,
+        .others_bytes = 204,
+        .free_bytes = 205,
+        .capacity_bytes = 1000};
+
+    rmm__page_use(&page, "host", &figures);
+    assert_has("<tr><td class=\"t\">host</td><td title=\"101\">101B</td>"
+               "<td title=\"1000\">1000B</td><td title=\"104\">104B</td>"
+               "<td>105</td><td>106</td></tr>\n");
+    rmm__page_resource(&page, &resource);
+    assert_has(
+        "<tr><td class=\"t\">2.pool</td><td class=\"t\">pool</td>"
+        "<td class=\"t\">gpu0</td><td>7</td><td title=\"101\">101B</td>"
+        "<td title=\"1000\">1000B</td><td title=\"104\">104B</td>"
+        "<td>105</td><td>106</td><td title=\"200\">200B</td><td class=\"wide\">");
+    rmm__page_device(&page, &device);
+    assert_has(
+        "<tr><td class=\"t\">gpu1</td><td title=\"201\">201B</td>"
+        "<td title=\"203\">203B</td><td title=\"204\">204B</td>"
+        "<td title=\"205\">205B</td><td title=\"1000\">1000B</td><td class=\"wide\">");
+    assert_has("</svg></td><td class=\"t\">M</td></tr>\n");
+    assert_has("<rect class=\"cached\" x=\"201\" width=\"101\"");
+    assert_has("<title>others: 204 bytes</title>");
+}
+
+TEST(what_is_begun_is_ended)
+{
+    static const char *const tags[] = {"table", "details", "figure", "svg", "tr",
+                                       "body",  "html",    "head",   "h1",  "p"};
+    const rmm_page_figures_t figures = {.current_bytes = 1};
+    const rmm_blocks_row_t chunk = {
+        .address = 1 << 20, .bytes = 65536, .state = RMM_BLOCK_CHUNK};
+    const rmm_map_t map = {&chunk, 1, 2};
+    char opens[16], ends[16];
+
+    rmm__page_remark(&page, 0, "of nothing");
+    rmm__page_remark(&page, 3, "of something");
+    rmm__page_begin_devices(&page);
+    rmm__page_begin_programs(&page);
+    assert_true(rmm__page_begin_program(&page, &program));
+    rmm__page_use(&page, "gpu0", &figures);
+    rmm__page_begin_resources(&page);
+    put_resource("2.pool");
+    rmm__page_end_resources(&page);
+    rmm__page_map(&page, "2.pool", &map, 0);
+    rmm__page_end_program(&page);
+    rmm__page_end(&page);
+    for (size_t i = 0; i < sizeof(tags) / sizeof(tags[0]); i++) {
+        snprintf(opens, sizeof(opens), "<%s>", tags[i]);
+        snprintf(ends, sizeof(ends), "<%s ", tags[i]); /* with attributes */
+        uint32_t opened = count_of(opens) + count_of(ends);
+        snprintf(ends, sizeof(ends), "</%s>", tags[i]);
+        assert_true(opened > 0);
+        assert_int_equal(opened, count_of(ends));
+    }
+    assert_null(strstr(buffer.bytes, "of nothing"));
+    assert_has("<p class=\"warn\">3 of something</p>\n");
+    assert_null(strstr(buffer.bytes, "No program uses"));
+    assert_null(strstr(buffer.bytes, "more programs"));
 }
 
 /* --- maps --------------------------------------------------------------------------------- */
@@ -192,7 +279,7 @@ TEST(a_resource_without_free_memory_has_no_bar)
 static void put_map(const rmm_blocks_row_t *rows, uint32_t count, uint32_t lines_max)
 {
     const rmm_map_t map = {.lines_max = lines_max, .count = count, .rows = rows};
-    rmm_page_map(&page, "2.pool", &map, 0);
+    rmm__page_map(&page, "2.pool", &map, 0);
 }
 
 TEST(a_chunk_takes_as_many_lines_as_there_are_and_no_more)
@@ -256,7 +343,7 @@ TEST(small_blocks_have_the_colour_of_most_bytes)
         {.address = 1 << 20, .bytes = 256, .state = RMM_BLOCK_USED},
         {.address = (1 << 20) + 256, .bytes = 1024, .state = RMM_BLOCK_FREE}};
     const rmm_map_t map = {.lines_max = 1, .count = 3, .rows = rows};
-    rmm_page_map(&page, "2.pool", &map, 0);
+    rmm__page_map(&page, "2.pool", &map, 0);
     assert_int_equal(count_of("fill=\"#8cc084\"><title>2 blocks from 0x100000"), 1);
     assert_int_equal(count_of("fill=\"#d1495b\"><title>"), 0);
 }
@@ -291,18 +378,18 @@ TEST(pictures_end_in_time)
     rmm_blocks_row_t *rows = make_rows(&map.count);
     map.rows = rows;
     size_t before = buffer.length;
-    rmm_page_map(&page, "2.pool", &map, 1500000000);
+    rmm__page_map(&page, "2.pool", &map, 1500000000);
     assert_has("Blocks of 2.pool, 1.5 s ago");
     assert_has("# 32 more chunks found no line");
     /* Half of a line for each, in marks of four pixels. */
     assert_in_range(buffer.length - before, 32 * 120 * 80, 1100000);
     for (uint32_t i = 0; i < 100; i++) {
-        rmm_page_map(&page, "2.pool", &map, 0);
+        rmm__page_map(&page, "2.pool", &map, 0);
     }
     free(rows);
     assert_in_range(
         buffer.length, RMM_PAGE_MAPS_BYTES_MAX, RMM_PAGE_MAPS_BYTES_MAX + 1100000);
-    rmm_page_end(&page);
+    rmm__page_end(&page);
     assert_has("more maps are not on this page</p>\n</body>\n</html>\n");
 }
 
@@ -310,12 +397,12 @@ TEST(programs_end_in_time)
 {
     uint32_t shown = 0;
     for (uint32_t i = 0; i < 100000; i++) {
-        if (rmm_page_begin_program(&page, &program)) {
-            rmm_page_end_program(&page);
+        if (rmm__page_begin_program(&page, &program)) {
+            rmm__page_end_program(&page);
             shown++;
         }
     }
-    rmm_page_end(&page);
+    rmm__page_end(&page);
     assert_in_range(shown, 1000, 99999);
     assert_in_range(buffer.length, RMM_PAGE_BYTES_MAX, RMM_PAGE_BYTES_MAX + 10000);
     char text[100];
@@ -327,8 +414,8 @@ TEST(programs_end_in_time)
 TEST(only_the_first_programs_are_open)
 {
     for (uint32_t i = 0; i < RMM_PAGE_OPEN_PROGRAMS + 2; i++) {
-        assert_true(rmm_page_begin_program(&page, &program));
-        rmm_page_end_program(&page);
+        assert_true(rmm__page_begin_program(&page, &program));
+        rmm__page_end_program(&page);
     }
     assert_int_equal(count_of("<details open>"), RMM_PAGE_OPEN_PROGRAMS);
     assert_int_equal(count_of("<details>"), 2);
@@ -336,9 +423,9 @@ TEST(only_the_first_programs_are_open)
 
 TEST(without_programs_it_says_so)
 {
-    rmm_page_begin_devices(&page);
-    rmm_page_begin_programs(&page);
-    rmm_page_end(&page);
+    rmm__page_begin_devices(&page);
+    rmm__page_begin_programs(&page);
+    rmm__page_end(&page);
     assert_has("No program uses the library now.");
     assert_has("<p>1970-01-01 00:00:00 UTC</p>");
 }
@@ -347,9 +434,128 @@ TEST(the_largest_come_first)
 {
     rmm_page_order_t order[] = {{0, 5}, {1, RMM_PAGE_UNKNOWN}, {2, 7}, {3, 5}, {4, 0}};
     static const uint32_t expected[] = {2, 0, 3, 4, 1};
-    rmm_page_sort(order, 5);
+    rmm__page_sort(order, 5);
     for (uint32_t i = 0; i < 5; i++) {
         assert_int_equal(order[i].index, expected[i]);
     }
-    rmm_page_sort(NULL, 0);
+    rmm__page_sort(NULL, 0);
+}
+
+/* --- the map of a pool ----------------------------------------------------------------- */
+
+#define KIB 1024u
+#define NO_STREAM RMM_BLOCKS_NO_STREAM
+
+/* A chunk of two lines and a half with blocks that cross lines, and some too small to be seen; one
+ * of a byte; one of a whole line, in one block. */
+static const rmm_blocks_row_t map_rows[] = {
+    {.address = 0x100000, .bytes = 160 * KIB, .state = RMM_BLOCK_CHUNK},
+    {.address = 0x100000, .bytes = 16 * KIB, .state = RMM_BLOCK_USED, .stream = 3},
+    {.address = 0x104000,
+     .bytes = 47 * KIB,
+     .state = RMM_BLOCK_FREE,
+     .stream = NO_STREAM},
+    {.address = 0x10fc00, .bytes = 33 * KIB, .state = RMM_BLOCK_CACHED, .stream = 0},
+    {.address = 0x120000, .bytes = 64, .state = RMM_BLOCK_USED, .stream = 7},
+    {.address = 0x120040, .bytes = 64, .state = RMM_BLOCK_FREE, .stream = 7},
+    {.address = 0x120080, .bytes = 64, .state = RMM_BLOCK_FREE, .stream = 7},
+    {.address = 0x1200c0, .bytes = 64, .state = RMM_BLOCK_USED, .stream = 7},
+    {.address = 0x120100, .bytes = 64, .state = RMM_BLOCK_FREE, .stream = 7},
+    {.address = 0x120140, .bytes = 64, .state = RMM_BLOCK_FREE, .stream = 7},
+    {.address = 0x121000, .bytes = 256, .state = RMM_BLOCK_GRAPH, .stream = 9},
+    {.address = 0x121100, .bytes = 64, .state = RMM_BLOCK_LOST, .stream = 9},
+    {.address = 0x400000, .bytes = 1, .state = RMM_BLOCK_CHUNK},
+    {.address = 0x800000, .bytes = 64 * KIB, .state = RMM_BLOCK_CHUNK},
+    {.address = 0x800000, .bytes = 64 * KIB, .state = RMM_BLOCK_USED, .stream = 1}};
+
+typedef struct drawn {
+    unsigned x, line, width;
+    const char *title; /* NULL: the ground of the line */
+} drawn_t;
+
+static const drawn_t whole[] = {
+    {150, 0, 1024, NULL},
+    {150, 0, 256, "#d1495b\"><title>0x100000: 16384 bytes used, stream 3<"},
+    {406, 0, 752, "#8cc084\"><title>0x104000: 48128 bytes free<"},
+    {1158, 0, 16, "#edae49\"><title>0x10fc00: 33792 bytes cached, stream 0<"},
+    {150, 1, 1024, NULL},
+    {150, 1, 512, "#edae49\"><title>0x10fc00: 33792 bytes cached, stream 0<"},
+    {150, 2, 512, NULL},
+    {150, 2, 4, "#d1495b\"><title>4 blocks from 0x120000: 128 bytes used<"},
+    {154, 2, 2, "#8cc084\"><title>2 blocks from 0x120100: 0 bytes used<"},
+    {214, 2, 4, "#8d6cab\"><title>0x121000: 256 bytes graph, stream 9<"},
+    {218, 2, 1, "#444444\"><title>0x121100: 64 bytes lost, stream 9<"},
+    {150, 3, 1, NULL},
+    {150, 4, 1024, NULL},
+    {150, 4, 1024, "#d1495b\"><title>0x800000: 65536 bytes used, stream 1<"}};
+
+/* In two lines: a line is four times as long, and one chunk is left out. */
+static const drawn_t crowded[] = {
+    {150, 0, 640, NULL},
+    {150, 0, 64, "#d1495b\"><title>0x100000: 16384 bytes used, stream 3<"},
+    {214, 0, 188, "#8cc084\"><title>0x104000: 48128 bytes free<"},
+    {402, 0, 132, "#edae49\"><title>0x10fc00: 33792 bytes cached, stream 0<"},
+    {662, 0, 1, "#8cc084\"><title>6 blocks from 0x120000: 128 bytes used<"},
+    {678, 0, 1, "#8d6cab\"><title>2 blocks from 0x121000: 0 bytes used<"},
+    {150, 1, 1, NULL}};
+
+static void draw_map(uint32_t lines_max)
+{
+    const rmm_map_t map = {map_rows, sizeof(map_rows) / sizeof(map_rows[0]), lines_max};
+
+    buffer.length = 0;
+    rmm__map_svg_begin(&sink, &map);
+    rmm__map_svg_end(&sink);
+}
+
+static void assert_drawn(const drawn_t *marks, uint32_t count)
+{
+    char text[256];
+
+    for (uint32_t i = 0; i < count; i++) {
+        snprintf(
+            text, sizeof(text),
+            "<rect x=\"%u\" y=\"%u\" width=\"%u\" height=\"13\" fill=\"%s", marks[i].x,
+            48 + 16 * marks[i].line, marks[i].width,
+            marks[i].title != NULL ? marks[i].title : "#eeeeee\"/>");
+        assert_has(text);
+    }
+    assert_int_equal(count_of("<rect"), count + 1 + 5); /* the page, the legend */
+}
+
+TEST(a_map_is_drawn_to_scale)
+{
+    static const char *const names[] = {"used", "free", "cached", "graph", "lost"};
+    char text[64];
+
+    draw_map(100);
+    assert_drawn(whole, sizeof(whole) / sizeof(whole[0]));
+    assert_has("width=\"1182\" height=\"192\" viewBox=\"0 0 1182 192\"");
+    assert_has("<text x=\"4\" y=\"20\">A line: 65536 bytes</text>");
+    for (unsigned i = 0; i < 5; i++) {
+        snprintf(
+            text, sizeof(text), "<text x=\"%u\" y=\"38\">%s</text>", 166 + 90 * i,
+            names[i]);
+        assert_has(text);
+    }
+    assert_has("<text x=\"4\" y=\"58\">0x100000</text>");
+    assert_has("<text x=\"4\" y=\"74\">0x110000</text>");
+    assert_has("<text x=\"4\" y=\"90\">0x120000</text>");
+    assert_has("<text x=\"4\" y=\"106\">0x400000</text>");
+    assert_has("<text x=\"4\" y=\"122\">0x800000</text>");
+    assert_has("<text x=\"4\" y=\"144\"></text>\n</svg>\n");
+    draw_map(5); /* as many as it needs */
+    assert_drawn(whole, sizeof(whole) / sizeof(whole[0]));
+}
+
+TEST(a_map_with_too_few_lines_says_what_is_left_out)
+{
+    draw_map(2);
+    assert_drawn(crowded, sizeof(crowded) / sizeof(crowded[0]));
+    assert_has("height=\"144\"");
+    assert_has("<text x=\"4\" y=\"20\">A line: 262144 bytes</text>");
+    assert_has(
+        "<text x=\"4\" y=\"96\"># 1 more chunks found no line\n</text>\n</svg>\n");
+    draw_map(4); /* one fewer than it would need */
+    assert_has("<text x=\"4\" y=\"20\">A line: 131072 bytes</text>");
 }

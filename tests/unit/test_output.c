@@ -263,19 +263,40 @@ TEST_CASE(a_socket_whose_reader_stops_is_not_waited_for)
     close(ends[1]);
 }
 
+/* A terminal has room for a part of a line, whose rest must not be waited for. */
+static void assert_is_not_waited_for(int terminal, size_t length)
+{
+    atomic_bool stalled = false;
+    char line[4096];
+    size_t done;
+
+    memset(line, 'a', length - 1);
+    line[length - 1] = '\n';
+    do {
+        done = rmm__output_put(terminal, line, length, &stalled);
+    } while (done == length);
+    assert_int_equal(errno, EAGAIN);
+    assert_true(atomic_load(&stalled));
+}
+
 TEST_CASE(a_terminal_that_is_stopped_is_not_waited_for)
 {
-    int master = posix_openpt(O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
-    int terminal;
+    static const size_t lengths[] = {1, 2, 7, LINE_BYTES, 64, 300, 4096};
 
-    assert_true(master >= 0);
-    assert_int_equal(grantpt(master), 0);
-    assert_int_equal(unlockpt(master), 0);
-    terminal = open(ptsname(master), O_WRONLY | O_NOCTTY | O_CLOEXEC);
-    assert_true(terminal >= 0);
-    assert_stops_nobody(terminal, master);
-    close(terminal);
-    close(master);
+    for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+        int master = posix_openpt(O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+        int terminal;
+
+        assert_true(master >= 0);
+        assert_int_equal(grantpt(master), 0);
+        assert_int_equal(unlockpt(master), 0);
+        terminal = open(ptsname(master), O_WRONLY | O_NOCTTY | O_CLOEXEC);
+        assert_true(terminal >= 0);
+        assert_is_not_waited_for(terminal, lengths[i]);
+        assert_int_equal(fcntl(terminal, F_GETFL) & O_NONBLOCK, 0);
+        close(terminal);
+        close(master);
+    }
 }
 
 /* --- whose file it is ----------------------------------------------------------------- */

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "replay/log.h"
+#include "replay/alloc_log.h"
 #include "replay/log_file.h"
 
 typedef struct collected {
@@ -99,6 +99,43 @@ TEST_CASE(reads_a_failure_row_as_rmm_writes_it)
     assert_int_equal(row.action, LOG_ALLOCATE_FAILURE);
     assert_int_equal(row.pointer, 0);
     assert_int_equal(row.bytes, UINT64_C(1099511627776));
+}
+
+TEST_CASE(reads_rows_with_the_columns_of_every_format)
+{
+    static const char *const more[] = {
+        "", ",4194304,1000", ",0,-1,main+0x1d", ",4194304,1000,0,-1,main+0x1d"};
+
+    for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++) {
+        char text[256];
+        log_row_t row;
+        char problem[LOG_PROBLEM_MAX];
+
+        snprintf(text, sizeof(text), "1,00:00:00.5,free,0x100,256,7%s", more[i]);
+        assert_true(log_parse_row(text, strlen(text), &row, problem));
+        assert_int_equal(row.bytes, 256);
+        assert_int_equal(row.stream, 7);
+    }
+}
+
+TEST_CASE(takes_the_header_of_every_format)
+{
+    static const char *const more[] = {
+        "", ",PoolBytes,UsedBytes", ",Device,DurationNs,Caller",
+        ",PoolBytes,UsedBytes,Device,DurationNs,Caller"};
+
+    for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++) {
+        collected_t collected = {.row_count = 0};
+        char text[256];
+
+        snprintf(
+            text, sizeof(text),
+            "Thread,Time,Action,Pointer,Size,Stream%s\n1,00:00:00.5,free,0x100,256,7\n",
+            more[i]);
+        assert_true(read_text(&collected, text, 7));
+        assert_int_equal(collected.row_count, 1);
+        assert_int_equal(collected.problem_count, 0);
+    }
 }
 
 TEST_CASE(says_what_is_wrong_with_a_row)

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "replay/map.h"
 #include "replay/plan.h"
 
 static plan_result_t add_full(plan_t *plan, log_row_t row, const char *expected_problem)
@@ -204,34 +203,4 @@ TEST_CASE(keeps_time_across_midnight_and_late_rows)
         assert_int_equal(plan.ops[i].due_ns, due[i]);
     }
     plan_fini(&plan);
-}
-
-/* A shadow array says what the map must hold after each of many changes. */
-TEST_CASE(map_agrees_with_a_trivial_one)
-{
-    enum { KEYS = 700 };
-    static bool present[KEYS];
-    uint64_t random = 12345;
-    size_t count = 0;
-    map_t map;
-    map_init(&map);
-    memset(present, 0, sizeof present);
-    for (uint32_t step = 0; step < 200000; step++) {
-        random = random * UINT64_C(6364136223846793005) + 1442695040888963407;
-        uint32_t key = (uint32_t)(random >> 33) % KEYS;
-        uint64_t address = UINT64_C(0x7f0000000000) + key * UINT64_C(4096);
-        const uint32_t *found = map_find(&map, address);
-        assert_int_equal(found != NULL, present[key]);
-        if (found != NULL) {
-            assert_int_equal(*found, key);
-            map_remove(&map, address);
-            count--;
-        } else {
-            assert_true(map_insert(&map, address, key));
-            count++;
-        }
-        present[key] = !present[key];
-        assert_int_equal(map.count, count);
-    }
-    map_fini(&map);
 }

@@ -26,7 +26,7 @@ static void attach_sample(rmm_segment_t *segment)
 {
     char reason[RMM_SEGMENT_REASON_BYTES];
 
-    if (rmm_segment_attach(segment, sample_file(&sample, sizeof(sample)), reason) !=
+    if (rmm__segment_attach(segment, sample_file(&sample, sizeof(sample)), reason) !=
         RMM_SEGMENT_GOOD) {
         fail_msg("refused: %s", reason);
     }
@@ -63,10 +63,10 @@ static void see_slot_0(rmm_segment_t *segment, bool *torn, uint64_t figures[2])
 {
     rmm_record_t record;
 
-    assert_true(rmm_segment_read_slot(segment, 0, &record, torn));
-    assert_true(rmm_segment_slot_stat(
+    assert_true(rmm__segment_read_slot(segment, 0, &record, torn));
+    assert_true(rmm__segment_slot_stat(
         segment, &record, RMM_SLOT_STAT_growth_count, &figures[0]));
-    assert_true(rmm_segment_slot_stat(
+    assert_true(rmm__segment_slot_stat(
         segment, &record, RMM_SLOT_STAT_cross_stream_count, &figures[1]));
 }
 
@@ -89,7 +89,7 @@ TEST_CASE_WITH(figures_of_two_moments_are_not_shown_as_one, make_sample, NULL)
     see_slot_0(&segment, &torn, figures);
     assert_true(torn);
     amid = NULL;
-    rmm_segment_close(&segment);
+    rmm__segment_close(&segment);
 }
 
 static void change_hands(int fd, uint64_t offset)
@@ -111,14 +111,14 @@ TEST_CASE_WITH(a_slot_that_changes_hands_is_one_or_the_other, make_sample, NULL)
     attach_sample(&segment);
     amid = change_hands;
     times = 2; /* in the record: its head was read before */
-    assert_true(rmm_segment_read_slot(&segment, 0, &record, NULL));
+    assert_true(rmm__segment_read_slot(&segment, 0, &record, NULL));
     assert_int_equal(times, 0);
-    assert_string_equal(rmm_record_slot(&record)->name, "another");
-    assert_true(rmm_segment_slot_stat(
+    assert_string_equal(rmm__record_slot(&record)->name, "another");
+    assert_true(rmm__segment_slot_stat(
         &segment, &record, RMM_SLOT_STAT_cross_stream_count, &figure));
     assert_int_equal(figure, 7);
     amid = NULL;
-    rmm_segment_close(&segment);
+    rmm__segment_close(&segment);
 }
 
 /* --- batches ------------------------------------------------------------------------ */
@@ -129,8 +129,8 @@ static void fill_batch(
     rmm_slot_batch_t *batch)
 {
     amid = hook;
-    assert_true(rmm_segment_begin_batch(segment, 0, 3, batch));
-    rmm_segment_fill_batch(segment, batch);
+    assert_true(rmm__segment_begin_batch(segment, 0, 3, batch));
+    rmm__segment_fill_batch(segment, batch);
     amid = NULL;
     assert_true(batch->is_filled);
 }
@@ -140,7 +140,7 @@ static uint64_t slot_figure(
 {
     uint64_t figure = 0;
 
-    assert_true(rmm_segment_slot_stat(segment, record, stat, &figure));
+    assert_true(rmm__segment_slot_stat(segment, record, stat, &figure));
     return figure;
 }
 
@@ -156,18 +156,18 @@ TEST_CASE_WITH(a_batch_has_what_single_reads_have, make_sample, NULL)
     fill_batch(&segment, NULL, &batch);
     for (uint32_t i = 0; i < 3; i++) {
         rmm_record_t alone = {.bytes = {0}}, together = {.bytes = {0}};
-        bool is_there = rmm_segment_read_slot(&segment, i, &alone, NULL);
+        bool is_there = rmm__segment_read_slot(&segment, i, &alone, NULL);
 
         assert_int_equal(
-            rmm_segment_batch_slot(&segment, &batch, i, &together, NULL, &tries),
+            rmm__segment_batch_slot(&segment, &batch, i, &together, NULL, &tries),
             is_there);
         assert_memory_equal(together.bytes, alone.bytes, sizeof(alone.bytes));
     }
-    assert_false(rmm_segment_begin_batch(&segment, 255, 2, &batch));
-    assert_false(rmm_segment_begin_batch(&segment, UINT32_MAX, 1, &batch));
-    assert_false(rmm_segment_begin_batch(
-        &segment, 0, rmm_segment_batch_slots(&segment) + 1, &batch));
-    rmm_segment_close(&segment);
+    assert_false(rmm__segment_begin_batch(&segment, 255, 2, &batch));
+    assert_false(rmm__segment_begin_batch(&segment, UINT32_MAX, 1, &batch));
+    assert_false(rmm__segment_begin_batch(
+        &segment, 0, rmm__segment_batch_slots(&segment) + 1, &batch));
+    rmm__segment_close(&segment);
 }
 
 /* Between the table's two reads. */
@@ -183,12 +183,12 @@ TEST_CASE_WITH(a_slot_that_changes_during_a_batch_is_read_again, make_sample, NU
     times = 1;
     fill_batch(&segment, change_hands, &batch);
     assert_int_equal(times, 0);
-    assert_true(rmm_segment_batch_slot(&segment, &batch, 0, &record, &torn, &tries));
-    assert_string_equal(rmm_record_slot(&record)->name, "another");
+    assert_true(rmm__segment_batch_slot(&segment, &batch, 0, &record, &torn, &tries));
+    assert_string_equal(rmm__record_slot(&record)->name, "another");
     assert_int_equal(
         slot_figure(&segment, &record, RMM_SLOT_STAT_cross_stream_count), 7);
     assert_false(torn);
-    rmm_segment_close(&segment);
+    rmm__segment_close(&segment);
 }
 
 static void count_alone(int fd, uint64_t offset)
@@ -213,10 +213,10 @@ TEST_CASE_WITH(
     times = 1;
     fill_batch(&segment, count_alone, &batch);
     assert_int_equal(times, 0);
-    assert_true(rmm_segment_batch_slot(&segment, &batch, 0, &record, NULL, &tries));
+    assert_true(rmm__segment_batch_slot(&segment, &batch, 0, &record, NULL, &tries));
     assert_int_equal(
         slot_figure(&segment, &record, RMM_SLOT_STAT_cross_stream_count), count + 1);
-    rmm_segment_close(&segment);
+    rmm__segment_close(&segment);
 }
 
 /* --- stripes ------------------------------------------------------------------------ */
@@ -246,12 +246,12 @@ static uint64_t free_bytes_of_slot_0(void (*hook)(int fd, uint64_t offset))
     attach_sample(&segment);
     amid = hook;
     times = 2;
-    assert_true(rmm_segment_read_slot(&segment, 0, &record, NULL));
+    assert_true(rmm__segment_read_slot(&segment, 0, &record, NULL));
     amid = NULL;
     assert_int_equal(times, 0);
     assert_true(
-        rmm_segment_slot_stat(&segment, &record, RMM_SLOT_STAT_free_bytes, &value));
-    rmm_segment_close(&segment);
+        rmm__segment_slot_stat(&segment, &record, RMM_SLOT_STAT_free_bytes, &value));
+    rmm__segment_close(&segment);
     return value;
 }
 
@@ -295,11 +295,11 @@ TEST_CASE_WITH(a_message_that_is_overwritten_meanwhile_is_lost, make_sample, NUL
     attach_sample(&segment);
     amid = overwrite_message_0;
     times = 1;
-    assert_int_equal(rmm_segment_read_log(&segment, &cursor, false, hear, &sum), 0);
+    assert_int_equal(rmm__segment_read_log(&segment, &cursor, false, hear, &sum), 0);
     amid = NULL;
     assert_int_equal(times, 0);
     assert_int_equal(sum, 11 + 12); /* without 0 */
     assert_int_equal(cursor.lost, 1);
     assert_int_equal(cursor.next, 3);
-    rmm_segment_close(&segment);
+    rmm__segment_close(&segment);
 }

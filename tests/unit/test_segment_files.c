@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files that lie in a runtime directory: what rmm_segment_open() and rmm_control_open()
- * refuse, what a sweep removes and what it leaves. Root is needed for files of other
- * users; those cases say so and check less without it.
+ * Files that lie in a runtime directory: what rmm__segment_open() refuses, what a sweep
+ * removes and what it leaves, and what a small segment keeps. Root is needed for files of
+ * other users; those cases say so and check less without it.
  */
 #include "harness/runtime.h"
 #include "harness/sweep.h"
@@ -12,6 +12,8 @@
 #include <time.h>
 
 #include "segment/runtime_dir.h"
+#include "segment/segment_shrink.h"
+#include "segment/segment_stripes.h"
 #include "unit/segment_sample.h"
 
 #define NAME_TAIL ".0123456789abcdef"
@@ -36,18 +38,9 @@ static int tear_down(void **state)
 
 #define CASE(test) TEST_CASE_WITH(test, set_up, tear_down)
 
-static int put_file(const char *file_name, const void *bytes, size_t size)
-{
-    int fd = openat(runtime.fd, file_name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-
-    assert_true(fd >= 0);
-    assert_int_equal(write(fd, bytes, size), size);
-    return fd;
-}
-
 static void put_sample(const char *file_name)
 {
-    close(put_file(file_name, &sample, sizeof(sample)));
+    close(runtime_put_file(&runtime, file_name, &sample, sizeof(sample)));
 }
 
 static bool exists(const char *file_name)
@@ -63,14 +56,14 @@ assert_verdict(const char *file_name, rmm_segment_verdict_t verdict, const char 
     char reason[RMM_SEGMENT_REASON_BYTES];
     rmm_segment_t segment;
 
-    if (rmm_segment_open(&segment, runtime.fd, file_name, reason) != verdict ||
+    if (rmm__segment_open(&segment, runtime.fd, file_name, reason) != verdict ||
         strstr(reason, part) == NULL) {
         fail_msg("%s: \"%s\"", file_name, reason);
     }
     if (verdict != RMM_SEGMENT_GOOD) {
         assert_int_equal(segment.fd, -1);
     }
-    rmm_segment_close(&segment);
+    rmm__segment_close(&segment);
 }
 
 /* --- open --------------------------------------------------------------------------- */
@@ -121,136 +114,9 @@ CASE(a_segment_belongs_to_the_owner_of_its_file)
     snprintf(name, sizeof(name), "%u" NAME_TAIL, (unsigned)geteuid() + 1);
     put_sample(name);
     assert_int_equal(
-        rmm_segment_open(&segment, runtime.fd, name, reason), RMM_SEGMENT_GOOD);
+        rmm__segment_open(&segment, runtime.fd, name, reason), RMM_SEGMENT_GOOD);
     assert_int_equal(segment.uid, geteuid());
-    rmm_segment_close(&segment);
-}
-
-/* --- control page ------------------------------------------------------------------- */
-
-static rmm_control_page_t page;
-
-static void make_page(void)
-{
-    memset(&page, 0, sizeof(page));
-    page.magic = RMM_CONTROL_MAGIC;
-    page.version_major = RMM_SEGMENT_MAJOR;
-    page.locations_offset = offsetof(rmm_control_page_t, locations);
-    page.locations_stride = sizeof(rmm_control_location_t);
-    page.locations_count = RMM_SEGMENT_LOCATIONS;
-    page.slots_offset = offsetof(rmm_control_page_t, slots);
-    page.slots_stride = sizeof(rmm_control_slot_t);
-    page.slots_count = RMM_SEGMENT_SLOTS;
-}
-
-static int try_control(size_t size)
-{
-    rmm_segment_t segment = {.uid = geteuid()};
-    char control_name[RMM_SEGMENT_NAME_BYTES + 8];
-    rmm_control_t control;
-    int error;
-
-    snprintf(segment.name, sizeof(segment.name), "%s", name);
-    snprintf(control_name, sizeof(control_name), "%s.control", name);
-    close(put_file(control_name, &page, size));
-    error = rmm_control_open(&control, runtime.fd, &segment);
-    if (error == 0) {
-        rmm_control_close(&control);
-    }
-    assert_int_equal(control.fd, -1);
-    assert_int_equal(unlinkat(runtime.fd, control_name, 0), 0);
-    return error;
-}
-
-CASE(a_control_page_is_checked_like_a_segment)
-{
-    rmm_segment_t segment = {.uid = geteuid()};
-    rmm_control_t control;
-
-    snprintf(segment.name, sizeof(segment.name), "%s", name);
-    assert_int_equal(rmm_control_open(&control, runtime.fd, &segment), -ENOENT);
-    make_page();
-    assert_int_equal(try_control(sizeof(page)), 0);
-    assert_int_equal(try_control(sizeof(page) - 8), -EPROTO);
-    assert_int_equal(try_control(10), -EPROTO);
-    page.magic++;
-    assert_int_equal(try_control(sizeof(page)), -EPROTO);
-    make_page();
-    page.version_major++;
-    assert_int_equal(try_control(sizeof(page)), -EPROTO);
-    make_page();
-    page.slots_count = UINT32_MAX;
-    assert_int_equal(try_control(sizeof(page)), -EPROTO);
-    make_page();
-    page.locations_stride = 8;
-    assert_int_equal(try_control(sizeof(page)), -EPROTO);
-    make_page();
-    page.locations_offset = 0; /* a request would overwrite the magic */
-    assert_int_equal(try_control(sizeof(page)), -EPROTO);
-}
-
-CASE(requests_are_numbers_that_rise)
-{
-    int fd = -1;
-    rmm_control_t control;
-    rmm_control_location_t location;
-    rmm_control_slot_t slot;
-
-    make_page();
-    page.slots[7].peak_reset = UINT32_MAX;
-    page.locations[3].limit_bytes = 99;
-    fd = put_file("page", &page, sizeof(page));
-    assert_int_equal(rmm_control_attach(&control, fd, geteuid() + 1), -EPERM);
-    assert_int_equal(rmm_control_attach(&control, fd, geteuid()), 0);
-    assert_int_equal(rmm_control_reset_location_peak(&control, 3), 0);
-    assert_int_equal(rmm_control_reset_location_peak(&control, 3), 0);
-    assert_int_equal(rmm_control_reset_node_peak(&control, 3), 0);
-    assert_int_equal(rmm_control_reset_slot_peak(&control, 7), 0);
-    assert_int_equal(rmm_control_read_location(&control, 3, &location), 0);
-    assert_int_equal(location.peak_reset, 2);
-    assert_int_equal(location.node_peak_reset, 1);
-    assert_int_equal(location.limit_bytes, 99);
-    assert_int_equal(rmm_control_read_slot(&control, 7, &slot), 0);
-    assert_int_equal(slot.peak_reset, 0); /* wraps; only "differs" counts */
-    assert_int_equal(rmm_control_read_location(&control, 2, &location), 0);
-    assert_int_equal(location.peak_reset, 0);
-
-    assert_int_equal(rmm_control_reset_location_peak(&control, 33), -EINVAL);
-    assert_int_equal(rmm_control_reset_node_peak(&control, UINT32_MAX), -EINVAL);
-    assert_int_equal(rmm_control_reset_slot_peak(&control, 256), -EINVAL);
-    assert_int_equal(rmm_control_read_location(&control, 33, &location), -EINVAL);
-    assert_int_equal(rmm_control_read_slot(&control, 256, &slot), -EINVAL);
-    rmm_control_close(&control);
-}
-
-CASE(requests_of_adjacent_slots_are_read_together)
-{
-    rmm_control_t control;
-    rmm_control_slot_t several[4], one;
-
-    make_page();
-    for (uint32_t i = 0; i < RMM_SEGMENT_SLOTS; i++) {
-        page.slots[i].peak_reset = i;
-        page.slots[i].limit_bytes = 1000 + i;
-    }
-    assert_int_equal(
-        rmm_control_attach(&control, put_file("page", &page, sizeof(page)), geteuid()),
-        0);
-    assert_int_equal(rmm_control_read_slots(&control, 5, 4, several), 0);
-    for (uint32_t i = 0; i < 4; i++) {
-        assert_int_equal(rmm_control_read_slot(&control, 5 + i, &one), 0);
-        assert_memory_equal(&several[i], &one, sizeof(one));
-        assert_int_equal(one.limit_bytes, 1005 + i);
-    }
-    assert_int_equal(rmm_control_read_slots(&control, 255, 1, several), 0);
-    assert_int_equal(several[0].peak_reset, 255);
-    assert_int_equal(rmm_control_read_slots(&control, 255, 2, several), -EINVAL);
-    assert_int_equal(rmm_control_read_slots(&control, 256, 1, several), -EINVAL);
-    assert_int_equal(
-        rmm_control_read_slots(
-            &control, 0, RMM_CONTROL_SLOTS_BYTES / sizeof(one) + 1, several),
-        -EINVAL); /* more than it reads at once */
-    rmm_control_close(&control);
+    rmm__segment_close(&segment);
 }
 
 /* --- sweep -------------------------------------------------------------------------- */
@@ -368,7 +234,7 @@ CASE(what_somebody_holds_stays)
     snprintf(temporary, sizeof(temporary), ".%s.tmp", name);
     snprintf(orphan, sizeof(orphan), "%u.fedcba9876543210.control", geteuid());
     for (int i = 0; i < 3; i++) {
-        fds[i] = put_file(files[i], &sample, sizeof(sample));
+        fds[i] = runtime_put_file(&runtime, files[i], &sample, sizeof(sample));
         assert_int_equal(flock(fds[i], LOCK_EX | LOCK_NB), 0);
         make_older(files[i], 86400);
     }
@@ -389,18 +255,18 @@ CASE(asking_who_holds_it_leaves_no_lock)
     rmm_segment_t segment;
     int fd;
 
-    fd = put_file(name, &sample, sizeof(sample));
+    fd = runtime_put_file(&runtime, name, &sample, sizeof(sample));
     assert_int_equal(
-        rmm_segment_open(&segment, runtime.fd, name, reason), RMM_SEGMENT_GOOD);
-    assert_false(rmm_segment_is_live(&segment));
+        rmm__segment_open(&segment, runtime.fd, name, reason), RMM_SEGMENT_GOOD);
+    assert_false(rmm__segment_is_live(&segment));
     assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0);
-    assert_true(rmm_segment_is_live(&segment));
-    assert_int_equal(rmm_segment_pid(&segment), getpid());
+    assert_true(rmm__segment_is_live(&segment));
+    assert_int_equal(rmm__segment_pid(&segment), getpid());
     assert_int_equal(flock(fd, LOCK_SH | LOCK_NB), 0); /* readers hold no segment */
-    assert_false(rmm_segment_is_live(&segment));
-    assert_int_equal(rmm_segment_pid(&segment), 0);
+    assert_false(rmm__segment_is_live(&segment));
+    assert_int_equal(rmm__segment_pid(&segment), 0);
     close(fd);
-    rmm_segment_close(&segment);
+    rmm__segment_close(&segment);
 }
 
 CASE(a_young_temporary_stays)
@@ -451,6 +317,68 @@ CASE(a_user_sweeps_only_what_is_theirs_and_root_everything)
     assert_int_equal(sweep_directory(runtime.fd, 1234), 1);
 }
 
+/* --- made small --------------------------------------------------------------------- */
+
+static uint64_t figure_of(const rmm_segment_t *segment, const char *figure)
+{
+    const rmm_segment_schema_t *entry =
+        rmm__schema_find(segment, RMM_SCHEMA_LOCATION, figure);
+    rmm_record_t record;
+    uint64_t value;
+
+    assert_non_null(entry);
+    assert_true(rmm__segment_read_location(segment, 0, &record));
+    memcpy(&value, record.bytes + entry->offset, sizeof(value));
+    return value;
+}
+
+static rmm_segment_schema_t *schema_of(const char *figure)
+{
+    rmm_segment_schema_t *entry = sample.schema;
+
+    while (strcmp(entry->name, figure) != 0) {
+        entry++;
+    }
+    return entry;
+}
+
+/* An older program does not count it: then there is no such mark to reset. */
+CASE(a_reset_of_a_figure_that_a_segment_lacks_changes_no_other)
+{
+    static rmm_control_page_t page;
+    char reason[RMM_SEGMENT_REASON_BYTES];
+    char control_name[RMM_SEGMENT_NAME_BYTES + 8];
+    rmm_segment_t segment;
+    uint64_t peak_count;
+
+    strcpy(schema_of("peak_count")->name, "unlike_count");
+    put_sample(name);
+    page.magic = RMM_CONTROL_MAGIC;
+    page.version_major = RMM_SEGMENT_MAJOR;
+    page.locations_offset = offsetof(rmm_control_page_t, locations);
+    page.locations_stride = sizeof(rmm_control_location_t);
+    page.locations_count = 1;
+    page.slots_offset = offsetof(rmm_control_page_t, slots);
+    page.slots_stride = sizeof(rmm_control_slot_t);
+    page.locations[0].peak_reset = 1;
+    page.locations[0].node_peak_reset = sample.locations[0].node_peak_reset_seen;
+    snprintf(control_name, sizeof(control_name), "%s.control", name);
+    close(runtime_put_file(&runtime, control_name, &page, sizeof(page)));
+    assert_int_equal(
+        rmm__segment_open(&segment, runtime.fd, name, reason), RMM_SEGMENT_GOOD);
+    peak_count = figure_of(&segment, "unlike_count");
+    assert_true(
+        figure_of(&segment, "peak_bytes") != figure_of(&segment, "current_bytes"));
+    rmm__segment_close(&segment);
+    assert_int_equal(rmm__segment_shrink(runtime.fd, name), 0);
+    assert_int_equal(
+        rmm__segment_open(&segment, runtime.fd, name, reason), RMM_SEGMENT_GOOD);
+    assert_int_equal(figure_of(&segment, "unlike_count"), peak_count);
+    assert_int_equal(
+        figure_of(&segment, "peak_bytes"), figure_of(&segment, "current_bytes"));
+    rmm__segment_close(&segment);
+}
+
 /* --- which directory ---------------------------------------------------------------- */
 
 static char path[RMM_RUNTIME_DIR_BYTES], why[256];
@@ -471,6 +399,14 @@ static bool choose(rmm_runtime_roots_t roots)
     roots.uid = geteuid();
     why[0] = '\0';
     return rmm__runtime_dir_from(&roots, path, why, sizeof(why));
+}
+
+static const char *in_shared(void)
+{
+    static char shared[64];
+
+    snprintf(shared, sizeof(shared), "/rmm-%u", (unsigned)geteuid());
+    return shared;
 }
 
 CASE(takes_the_first_place_that_is_there)
@@ -498,6 +434,28 @@ CASE(takes_the_first_place_that_is_there)
         .system = in_runtime("missing"), .session = in_runtime("missing")}));
     assert_string_equal(path, in_runtime(shared_name));
     assert_int_equal(mode_of(shared_name), 0700);
+}
+
+/* Of a session's path, with "/rmm" behind it. */
+CASE(a_session_with_a_long_path_is_passed_over)
+{
+    for (int more = 0; more < 2; more++) {
+        char session[RMM_RUNTIME_DIR_BYTES];
+        size_t length = sizeof(session) - sizeof("/rmm") + (size_t)more;
+        size_t begun = (size_t)snprintf(session, sizeof(session), "%s/", runtime.path);
+
+        memset(session + begun, 'a', length - begun);
+        session[length] = '\0';
+        assert_int_equal(mkdir(session, 0700), 0);
+        assert_true(choose((rmm_runtime_roots_t){.session = session}));
+        if (more == 0) {
+            assert_int_equal(strlen(path), sizeof(path) - 1);
+            assert_int_equal(rmdir(path), 0);
+        } else {
+            assert_string_equal(strrchr(path, '/'), in_shared());
+        }
+        assert_int_equal(rmdir(session), 0);
+    }
 }
 
 CASE(an_unusable_runtime_dir_has_no_fallback)

@@ -89,6 +89,7 @@ static const row_t stripe_rows[] = {
     ROW(rmm_segment_stripe_t, freed_count),
     ROW(rmm_segment_stripe_t, padding_added),
     ROW(rmm_segment_stripe_t, padding_removed),
+    ROW(rmm_segment_stripe_t, current_bytes),
     ROW(rmm_segment_stripe_t, reserved),
 };
 

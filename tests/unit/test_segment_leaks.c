@@ -80,7 +80,7 @@ static int file_of(const void *bytes, size_t size)
 static int attach(void)
 {
     int fd = file_of(&sample, sizeof(sample));
-    int error = rmm_leaks_attach(&file, fd);
+    int error = rmm__leaks_attach(&file, fd);
 
     if (error != 0) {
         close(fd);
@@ -96,7 +96,7 @@ static int set_up(void **state)
 
 static int close_file(void **state)
 {
-    rmm_leaks_close(&file);
+    rmm__leaks_close(&file);
     return 0;
 }
 
@@ -127,10 +127,10 @@ CASE(what_holds_together_is_read)
     seen_t seen = {0, 0};
 
     assert_int_equal(attach(), 0);
-    assert_int_equal(rmm_leaks_each(&file, see, &seen), 0);
+    assert_int_equal(rmm__leaks_each(&file, see, &seen), 0);
     assert_int_equal(seen.count, (ROWS - 10) / 2);
     seen = (seen_t){0, 70};
-    assert_int_equal(rmm_leaks_each(&file, see, &seen), 0);
+    assert_int_equal(rmm__leaks_each(&file, see, &seen), 0);
     assert_int_equal(seen.count, 70);
 }
 
@@ -149,7 +149,7 @@ CASE(more_than_there_is_room_for_is_cut)
     sample.rows[1].frame_count = UINT32_MAX;
     sample.rows[3].frame_count = RMM_LEAKS_FRAMES + 1;
     assert_int_equal(attach(), 0);
-    assert_int_equal(rmm_leaks_each(&file, see_many_frames, &saw), 0);
+    assert_int_equal(rmm__leaks_each(&file, see_many_frames, &saw), 0);
     assert_true(saw);
 }
 
@@ -161,7 +161,7 @@ CASE(a_row_that_changes_all_the_time_is_counted_but_not_shown)
     sample.rows[99].sequence = 9;
     sample.rows[98].sequence = 9; /* moving, and perhaps empty */
     assert_int_equal(attach(), 0);
-    assert_int_equal(rmm_leaks_each(&file, see, &seen), 3);
+    assert_int_equal(rmm__leaks_each(&file, see, &seen), 3);
     assert_int_equal(seen.count, (ROWS - 10) / 2 - 2);
 }
 
@@ -201,7 +201,7 @@ CASE(what_does_not_hold_together_is_refused)
     REFUSES(sample.header.modules_count = UINT32_MAX, -EPROTO);
     make();
     fd = file_of(&sample, 100);
-    assert_int_equal(rmm_leaks_attach(&file, fd), -EPROTO);
+    assert_int_equal(rmm__leaks_attach(&file, fd), -EPROTO);
     close(fd);
 }
 
@@ -211,7 +211,7 @@ CASE(a_file_cut_while_it_is_read_ends_the_walk)
 
     assert_int_equal(attach(), 0);
     assert_int_equal(ftruncate(file.fd, offsetof(sample_t, rows[70])), 0);
-    assert_int_equal(rmm_leaks_each(&file, see, &seen), 0);
+    assert_int_equal(rmm__leaks_each(&file, see, &seen), 0);
     assert_int_equal(seen.count, 32); /* of the first 64 rows */
 }
 
@@ -238,7 +238,7 @@ CASE(complete_modules_are_returned_in_order)
     const uint32_t all = MODULES;
 
     assert_int_equal(attach(), 0);
-    rmm_leaks_each_module(&file, see_module, &seen);
+    rmm__leaks_each_module(&file, see_module, &seen);
     assert_int_equal(seen.count, MODULES - 1);
     for (uint32_t i = 0; i < seen.count; i++) {
         assert_int_equal(seen.begins[i], 100 * i);
@@ -249,10 +249,10 @@ CASE(complete_modules_are_returned_in_order)
         pwrite(file.fd, &all, sizeof(all), offsetof(rmm_leaks_header_t, modules_used)),
         sizeof(all));
     seen = (seen_modules_t){0};
-    rmm_leaks_each_module(&file, see_module, &seen);
+    rmm__leaks_each_module(&file, see_module, &seen);
     assert_int_equal(seen.count, MODULES);
     seen = (seen_modules_t){.stop_after = 2};
-    rmm_leaks_each_module(&file, see_module, &seen);
+    rmm__leaks_each_module(&file, see_module, &seen);
     assert_int_equal(seen.count, 2);
 }
 
@@ -265,13 +265,13 @@ CASE(modules_that_make_no_sense_are_left_out_and_paths_cleaned)
     sample.modules[1].end = sample.modules[1].begin;
     memset(sample.modules[MODULES - 1].path, '\n', RMM_LEAKS_PATH_BYTES);
     assert_int_equal(attach(), 0);
-    rmm_leaks_each_module(&file, see_module, &seen);
+    rmm__leaks_each_module(&file, see_module, &seen);
     assert_int_equal(seen.count, MODULES - 2);
     assert_int_equal(strlen(seen.last_path), RMM_LEAKS_PATH_BYTES - 1);
     assert_int_equal(strspn(seen.last_path, "?"), RMM_LEAKS_PATH_BYTES - 1);
     assert_int_equal(ftruncate(file.fd, offsetof(sample_t, modules[3])), 0);
     seen = (seen_modules_t){0};
-    rmm_leaks_each_module(&file, see_module, &seen);
+    rmm__leaks_each_module(&file, see_module, &seen);
     assert_int_equal(seen.count, 1);
 }
 
@@ -283,21 +283,21 @@ CASE(only_a_regular_file_of_its_owner_is_opened)
     int fd;
 
     runtime_open(&runtime);
-    assert_int_equal(rmm_leaks_open(&file, runtime.fd, segment, geteuid()), -ENOENT);
+    assert_int_equal(rmm__leaks_open(&file, runtime.fd, segment, geteuid()), -ENOENT);
     fd = openat(runtime.fd, name, O_CREAT | O_RDWR, 0600);
     assert_int_equal(write(fd, &sample, sizeof(sample)), sizeof(sample));
     close(fd);
-    assert_int_equal(rmm_leaks_open(&file, runtime.fd, segment, geteuid()), 0);
-    rmm_leaks_close(&file);
+    assert_int_equal(rmm__leaks_open(&file, runtime.fd, segment, geteuid()), 0);
+    rmm__leaks_close(&file);
     assert_int_equal(
-        rmm_leaks_open(&file, runtime.fd, segment, geteuid() + 1), -EPROTO);
+        rmm__leaks_open(&file, runtime.fd, segment, geteuid() + 1), -EPROTO);
     assert_int_equal(linkat(runtime.fd, name, runtime.fd, "other", 0), 0);
-    assert_int_equal(rmm_leaks_open(&file, runtime.fd, segment, geteuid()), -EPROTO);
+    assert_int_equal(rmm__leaks_open(&file, runtime.fd, segment, geteuid()), -EPROTO);
     assert_int_equal(unlinkat(runtime.fd, name, 0), 0);
     assert_int_equal(symlinkat("other", runtime.fd, name), 0);
-    assert_int_equal(rmm_leaks_open(&file, runtime.fd, segment, geteuid()), -ELOOP);
+    assert_int_equal(rmm__leaks_open(&file, runtime.fd, segment, geteuid()), -ELOOP);
     assert_int_equal(unlinkat(runtime.fd, name, 0), 0);
     assert_int_equal(mkfifoat(runtime.fd, name, 0600), 0);
-    assert_int_equal(rmm_leaks_open(&file, runtime.fd, segment, geteuid()), -EPROTO);
+    assert_int_equal(rmm__leaks_open(&file, runtime.fd, segment, geteuid()), -EPROTO);
     runtime_close(&runtime);
 }

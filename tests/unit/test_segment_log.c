@@ -52,12 +52,12 @@ static heard_t read_all(rmm_ring_cursor_t *cursor, bool ended)
     char reason[RMM_SEGMENT_REASON_BYTES];
     rmm_segment_t segment;
 
-    if (rmm_segment_attach(&segment, sample_file(&sample, sizeof(sample)), reason) !=
+    if (rmm__segment_attach(&segment, sample_file(&sample, sizeof(sample)), reason) !=
         RMM_SEGMENT_GOOD) {
         fail_msg("refused: %s", reason);
     }
-    assert_int_equal(rmm_segment_read_log(&segment, cursor, ended, hear, &heard), 0);
-    rmm_segment_close(&segment);
+    assert_int_equal(rmm__segment_read_log(&segment, cursor, ended, hear, &heard), 0);
+    rmm__segment_close(&segment);
     return heard;
 }
 
@@ -161,7 +161,7 @@ TEST_CASE_WITH(nonsense_is_bounded_and_clean, make_sample, NULL)
     assert_null(strchr(heard.last.text, '\n'));
 }
 
-TEST_CASE_WITH(an_older_segment_has_no_log, make_sample, NULL)
+TEST_CASE_WITH(a_segment_may_have_no_log, make_sample, NULL)
 {
     char reason[RMM_SEGMENT_REASON_BYTES];
     rmm_ring_cursor_t cursor = {0};
@@ -169,16 +169,15 @@ TEST_CASE_WITH(an_older_segment_has_no_log, make_sample, NULL)
     uint32_t level, least;
     heard_t heard = {.count = 0};
 
-    sample_make_older(&sample, 0);
-    sample.header.version_minor = 0;
+    sample.header.log_count = 0;
     assert_int_equal(
-        rmm_segment_attach(&segment, sample_file(&sample, sizeof(sample)), reason),
+        rmm__segment_attach(&segment, sample_file(&sample, sizeof(sample)), reason),
         RMM_SEGMENT_GOOD);
-    assert_false(rmm_segment_has_log(&segment));
-    assert_false(rmm_segment_log_level(&segment, &level, &least));
+    assert_false(rmm__segment_has_log(&segment));
+    assert_false(rmm__segment_log_level(&segment, &level, &least));
     assert_int_equal(
-        rmm_segment_read_log(&segment, &cursor, false, hear, &heard), -EPROTO);
-    rmm_segment_close(&segment);
+        rmm__segment_read_log(&segment, &cursor, false, hear, &heard), -EPROTO);
+    rmm__segment_close(&segment);
 }
 
 /* As they are written: 1 is trace, 7 is off. */
@@ -194,9 +193,9 @@ TEST_CASE_WITH(a_reader_finds_the_log_level, make_sample, NULL)
     uint32_t level, least;
 
     assert_int_equal(
-        rmm_segment_attach(&segment, sample_file(&sample, sizeof(sample)), reason),
+        rmm__segment_attach(&segment, sample_file(&sample, sizeof(sample)), reason),
         RMM_SEGMENT_GOOD);
-    assert_true(rmm_segment_log_level(&segment, &level, &least));
+    assert_true(rmm__segment_log_level(&segment, &level, &least));
     assert_int_equal(level, 2);
     assert_int_equal(least, 1);
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
@@ -205,9 +204,21 @@ TEST_CASE_WITH(a_reader_finds_the_log_level, make_sample, NULL)
         assert_int_equal(
             pwrite(segment.fd, &sample, sizeof(sample), 0), sizeof(sample));
         assert_int_equal(
-            rmm_segment_log_level(&segment, &level, &least), words[i].is_good);
+            rmm__segment_log_level(&segment, &level, &least), words[i].is_good);
     }
-    rmm_segment_close(&segment);
+    rmm__segment_close(&segment);
+}
+
+TEST_CASE(names_each_log_level)
+{
+    static const char *const names[] = {"trace", "debug",    "info", "warn",
+                                        "error", "critical", "off"};
+
+    for (uint32_t level = 0; level < 7; level++) {
+        assert_string_equal(rmm__segment_log_level_name(level), names[level]);
+    }
+    assert_string_equal(rmm__segment_log_level_name(7), "unknown");
+    assert_string_equal(rmm__segment_log_level_name(UINT32_MAX), "unknown");
 }
 
 TEST_CASE(a_ring_of_events_is_checked)
@@ -225,14 +236,14 @@ TEST_CASE(a_ring_of_events_is_checked)
     int fd = sample_file(&header, sizeof(header));
 
     assert_int_equal(ftruncate(fd, sizeof(rmm_events_layout_t)), 0);
-    assert_int_equal(rmm_events_attach(&events, fd, getuid()), 0);
-    assert_int_equal(rmm_events_attach(&events, fd, getuid() + 1), -EPERM);
+    assert_int_equal(rmm__events_attach(&events, fd, getuid()), 0);
+    assert_int_equal(rmm__events_attach(&events, fd, getuid() + 1), -EPERM);
     /* a million: all of it may be new at once, and is printed while others wait */
     assert_int_equal(ftruncate(fd, (off_t)most), 0);
-    assert_int_equal(rmm_events_attach(&events, fd, getuid()), -EPROTO);
+    assert_int_equal(rmm__events_attach(&events, fd, getuid()), -EPROTO);
     assert_int_equal(ftruncate(fd, sizeof(rmm_events_layout_t)), 0);
     header.records_count = 0;
     assert_int_equal(pwrite(fd, &header, sizeof(header), 0), sizeof(header));
-    assert_int_equal(rmm_events_attach(&events, fd, getuid()), -EPROTO);
+    assert_int_equal(rmm__events_attach(&events, fd, getuid()), -EPROTO);
     close(fd);
 }

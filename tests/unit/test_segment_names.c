@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "segment/clean_text.h"
 #include "segment/segment_name.h"
 #include "segment/segment_reader.h"
-#include "segment/text.h"
 
 typedef struct name_case {
     const char *name;
@@ -53,7 +53,7 @@ TEST_CASE(distinguishes_segments_side_files_and_temporaries)
             fail_msg("\"%s\" is of kind %d", names[i].name, (int)parsed.kind);
         }
         assert_int_equal(
-            rmm_segment_name_parse(names[i].name, &uid),
+            rmm__segment_name_parse(names[i].name, &uid),
             names[i].kind == RMM_FILE_SEGMENT);
         if (names[i].kind != RMM_FILE_OTHER) {
             assert_int_equal(parsed.uid, names[i].uid);

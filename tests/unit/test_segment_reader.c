@@ -15,12 +15,12 @@ static rmm_segment_verdict_t attach_to(const void *bytes, size_t size, char *rea
     int fd = sample_file(bytes, size);
     rmm_segment_verdict_t verdict;
 
-    rmm_segment_close(&segment);
-    verdict = rmm_segment_attach(&segment, fd, reason);
+    rmm__segment_close(&segment);
+    verdict = rmm__segment_attach(&segment, fd, reason);
 
     if (verdict != RMM_SEGMENT_GOOD) {
         assert_true(strlen(reason) > 0);
-        rmm_segment_close(&segment);
+        rmm__segment_close(&segment);
     }
     return verdict;
 }
@@ -43,7 +43,7 @@ static int make_sample(void **state)
 
 static int close_segment(void **state)
 {
-    rmm_segment_close(&segment);
+    rmm__segment_close(&segment);
     return 0;
 }
 
@@ -56,7 +56,7 @@ static int close_segment(void **state)
     BREAK(magic, header->magic = 1, "magic")                                           \
     BREAK(no_magic, header->magic = 0, "being made")                                   \
     BREAK(not_ready, atomic_init(&header->ready, 0), "being made")                     \
-    BREAK(major, header->version_major++, "format is 2.5")                             \
+    BREAK(major, header->version_major++, "format is 2.0")                             \
     BREAK(header_short, header->header_bytes = 440, "header")                          \
     BREAK(header_long, header->header_bytes = UINT32_MAX, "header")                    \
     BREAK(longer_than_file, header->segment_bytes += 1, "header")                      \
@@ -164,10 +164,10 @@ CASE(refuses_a_file_larger_than_any_segment)
     int fd = sample_file(&sample, sizeof(sample));
 
     assert_int_equal(ftruncate(fd, RMM_SEGMENT_MAX_BYTES + 1), 0);
-    assert_int_equal(rmm_segment_attach(&segment, fd, reason), RMM_SEGMENT_REFUSED);
+    assert_int_equal(rmm__segment_attach(&segment, fd, reason), RMM_SEGMENT_REFUSED);
     assert_non_null(strstr(reason, "more than a segment may have"));
     assert_int_equal(ftruncate(fd, RMM_SEGMENT_MAX_BYTES), 0);
-    assert_int_equal(rmm_segment_attach(&segment, fd, reason), RMM_SEGMENT_GOOD);
+    assert_int_equal(rmm__segment_attach(&segment, fd, reason), RMM_SEGMENT_GOOD);
 }
 
 /* --- what is read ------------------------------------------------------------------- */
@@ -177,31 +177,33 @@ CASE(reads_every_figure_where_it_is)
     uint64_t value;
 
     attach_sample();
-    assert_int_equal(rmm_segment_location_count(&segment), 33);
-    assert_int_equal(rmm_segment_slot_count(&segment), 3);
+    assert_int_equal(rmm__segment_location_count(&segment), 33);
+    assert_int_equal(rmm__segment_slot_count(&segment), 3);
 
-    assert_true(rmm_segment_read_location(&segment, 32, &record));
+    assert_true(rmm__segment_read_location(&segment, 32, &record));
     for (uint32_t i = 0; i < RMM_LOCATION_STAT_COUNT; i++) {
-        assert_true(rmm_segment_location_stat(
+        assert_true(rmm__segment_location_stat(
             &segment, &record, (rmm_location_stat_t)i, &value));
         assert_int_equal(value, 32000 + rmm__location_stats[i].offset);
-        assert_int_equal(rmm_record_schema_value(&record, &segment.schema[i]), value);
+        assert_int_equal(rmm__record_schema_value(&record, &segment.schema[i]), value);
     }
-    assert_true(rmm_segment_read_slot(&segment, 2, &record, NULL));
+    assert_true(rmm__segment_read_slot(&segment, 2, &record, NULL));
     for (uint32_t i = 0; i < RMM_SLOT_STAT_COUNT; i++) {
         assert_true(
-            rmm_segment_slot_stat(&segment, &record, (rmm_slot_stat_t)i, &value));
+            rmm__segment_slot_stat(&segment, &record, (rmm_slot_stat_t)i, &value));
         assert_int_equal(value, 2000 + rmm__slot_stats[i].offset);
     }
-    assert_false(rmm_segment_read_location(&segment, 1, &record));
-    assert_false(rmm_segment_read_location(&segment, UINT32_MAX, &record));
-    assert_false(rmm_segment_read_slot(&segment, 1, &record, NULL));
-    assert_false(rmm_segment_read_slot(&segment, 256, &record, NULL));
+    assert_false(rmm__segment_read_location(&segment, 1, &record));
+    assert_false(rmm__segment_read_location(&segment, UINT32_MAX, &record));
+    assert_false(rmm__segment_read_slot(&segment, 1, &record, NULL));
+    assert_false(rmm__segment_read_slot(&segment, 256, &record, NULL));
 }
 
 CASE(strings_come_out_terminated_and_printable)
 {
     memset(sample.header.comm, 'c', sizeof(sample.header.comm));
+    memset(sample.header.driver, '\t', sizeof(sample.header.driver));
+    memset(sample.header.cmdline, 0x7f, sizeof(sample.header.cmdline));
     memset(sample.locations[0].name, '\n', sizeof(sample.locations[0].name));
     memset(sample.slots[0].type, 0xff, sizeof(sample.slots[0].type));
     strcpy(
@@ -209,14 +211,18 @@ CASE(strings_come_out_terminated_and_printable)
                               "e\x1b[2J");
     attach_sample();
     assert_int_equal(strlen(segment.header.comm), 31);
-    assert_true(rmm_segment_read_location(&segment, 0, &record));
-    assert_int_equal(strlen(rmm_record_location(&record)->name), 63);
-    assert_int_equal(strspn(rmm_record_location(&record)->name, "?"), 63);
-    assert_true(rmm_segment_read_slot(&segment, 0, &record, NULL));
-    assert_int_equal(strspn(rmm_record_slot(&record)->type, "?"), 23);
+    assert_int_equal(
+        strspn(segment.header.driver, "?"), sizeof(segment.header.driver) - 1);
+    assert_int_equal(
+        strspn(segment.header.cmdline, "?"), sizeof(segment.header.cmdline) - 1);
+    assert_true(rmm__segment_read_location(&segment, 0, &record));
+    assert_int_equal(strlen(rmm__record_location(&record)->name), 63);
+    assert_int_equal(strspn(rmm__record_location(&record)->name, "?"), 63);
+    assert_true(rmm__segment_read_slot(&segment, 0, &record, NULL));
+    assert_int_equal(strspn(rmm__record_slot(&record)->type, "?"), 23);
     assert_string_equal(
-        rmm_record_slot(&record)->name, "gr\xc3\xbc\xc3\x9f"
-                                        "e?[2J");
+        rmm__record_slot(&record)->name, "gr\xc3\xbc\xc3\x9f"
+                                         "e?[2J");
 }
 
 CASE(a_writer_killed_in_the_middle_is_torn_not_endless)
@@ -226,12 +232,12 @@ CASE(a_writer_killed_in_the_middle_is_torn_not_endless)
     atomic_init(&sample.slots[0].sequence, 7);
     atomic_init(&sample.slots[2].generation, 3);
     attach_sample();
-    assert_true(rmm_segment_read_slot(&segment, 0, &record, &torn));
+    assert_true(rmm__segment_read_slot(&segment, 0, &record, &torn));
     assert_true(torn);
-    assert_string_equal(rmm_record_slot(&record)->name, "a pool");
-    assert_false(rmm_segment_read_slot(&segment, 2, &record, &torn));
-    assert_true(rmm_segment_read_slot_identity(&segment, 0, &record));
-    assert_false(rmm_segment_read_slot_identity(&segment, 2, &record));
+    assert_string_equal(rmm__record_slot(&record)->name, "a pool");
+    assert_false(rmm__segment_read_slot(&segment, 2, &record, &torn));
+    assert_true(rmm__segment_read_slot_identity(&segment, 0, &record));
+    assert_false(rmm__segment_read_slot_identity(&segment, 2, &record));
 }
 
 CASE(an_identity_is_that_of_the_record_without_figures)
@@ -243,25 +249,25 @@ CASE(an_identity_is_that_of_the_record_without_figures)
     strcpy(sample.slots[0].name, "e\x1b[2J");
     attach_sample();
     memset(&alone, 0xff, sizeof(alone));
-    assert_true(rmm_segment_read_slot(&segment, 0, &record, NULL));
-    assert_true(rmm_segment_read_slot_identity(&segment, 0, &alone));
+    assert_true(rmm__segment_read_slot(&segment, 0, &record, NULL));
+    assert_true(rmm__segment_read_slot_identity(&segment, 0, &alone));
     assert_memory_equal(alone.bytes, record.bytes, identity);
     assert_memory_equal(
         alone.bytes + identity, nothing, sizeof(alone.bytes) - identity);
-    assert_false(rmm_segment_read_slot_identity(&segment, 1, &alone)); /* empty */
-    assert_false(rmm_segment_read_slot_identity(&segment, 256, &alone));
+    assert_false(rmm__segment_read_slot_identity(&segment, 1, &alone)); /* empty */
+    assert_false(rmm__segment_read_slot_identity(&segment, 256, &alone));
     assert_int_equal(ftruncate(segment.fd, 1000), 0);
-    assert_false(rmm_segment_read_slot_identity(&segment, 0, &alone));
+    assert_false(rmm__segment_read_slot_identity(&segment, 0, &alone));
 }
 
 CASE(a_file_cut_while_open_reads_as_nothing)
 {
     attach_sample();
     assert_int_equal(ftruncate(segment.fd, 1000), 0);
-    assert_false(rmm_segment_read_location(&segment, 0, &record));
-    assert_false(rmm_segment_read_slot(&segment, 0, &record, NULL));
+    assert_false(rmm__segment_read_location(&segment, 0, &record));
+    assert_false(rmm__segment_read_slot(&segment, 0, &record, NULL));
     assert_int_equal(ftruncate(segment.fd, 10), 0);
-    assert_int_equal(rmm_segment_slot_count(&segment), 0);
+    assert_int_equal(rmm__segment_slot_count(&segment), 0);
 }
 
 /* A slot stands there, and belongs to the table no more. */
@@ -269,15 +275,15 @@ CASE(a_slot_behind_the_table_is_not_read)
 {
     sample.header.slots_count = 2;
     attach_sample();
-    assert_true(rmm_segment_read_slot(&segment, 0, &record, NULL));
-    assert_false(rmm_segment_read_slot(&segment, 2, &record, NULL));
+    assert_true(rmm__segment_read_slot(&segment, 0, &record, NULL));
+    assert_false(rmm__segment_read_slot(&segment, 2, &record, NULL));
 }
 
 CASE(a_lie_about_used_slots_is_bounded)
 {
     atomic_init(&sample.header.slots_high, UINT32_MAX);
     attach_sample();
-    assert_int_equal(rmm_segment_slot_count(&segment), RMM_SEGMENT_SLOTS);
+    assert_int_equal(rmm__segment_slot_count(&segment), RMM_SEGMENT_SLOTS);
 }
 
 /* --- stripes ------------------------------------------------------------------------ */
@@ -286,8 +292,8 @@ static uint64_t location_stat(rmm_location_stat_t stat)
 {
     uint64_t value;
 
-    assert_true(rmm_segment_read_location(&segment, 0, &record));
-    assert_true(rmm_segment_location_stat(&segment, &record, stat, &value));
+    assert_true(rmm__segment_read_location(&segment, 0, &record));
+    assert_true(rmm__segment_location_stat(&segment, &record, stat, &value));
     return value;
 }
 
@@ -295,8 +301,8 @@ static uint64_t slot_stat(rmm_slot_stat_t stat)
 {
     uint64_t value;
 
-    assert_true(rmm_segment_read_slot(&segment, 2, &record, NULL));
-    assert_true(rmm_segment_slot_stat(&segment, &record, stat, &value));
+    assert_true(rmm__segment_read_slot(&segment, 2, &record, NULL));
+    assert_true(rmm__segment_slot_stat(&segment, &record, stat, &value));
     return value;
 }
 
@@ -381,8 +387,8 @@ CASE(an_older_segment_lacks_what_it_lacks)
 
     sample.schema[gone] = sample.schema[--sample.header.schema_count];
     attach_sample();
-    assert_true(rmm_segment_read_location(&segment, 0, &record));
-    assert_false(rmm_segment_location_stat(
+    assert_true(rmm__segment_read_location(&segment, 0, &record));
+    assert_false(rmm__segment_location_stat(
         &segment, &record, RMM_LOCATION_STAT_node_peak_bytes, &value));
     assert_int_equal(value, 5);
 }
@@ -392,60 +398,10 @@ CASE(what_a_shorter_record_lacks_is_zero)
 {
     attach_sample();
     memset(&record, 0xff, sizeof(record));
-    assert_true(rmm_segment_read_location(&segment, 0, &record));
+    assert_true(rmm__segment_read_location(&segment, 0, &record));
     for (size_t i = sizeof(rmm_segment_location_t); i < sizeof(record.bytes); i++) {
         assert_int_equal(record.bytes[i], 0);
     }
-}
-
-CASE(segments_without_stripes_read_as_ever)
-{
-    uint64_t value;
-
-    for (uint16_t minor = 0; minor < 2; minor++) {
-        sample_make(&sample);
-        sample_make_older(&sample, minor);
-        attach_sample();
-        assert_int_equal(segment.header.log_count, minor == 0 ? 0 : RMM_LOG_RECORDS);
-        assert_int_equal(segment.header.stripes_count, 0);
-        assert_true(rmm_segment_read_location(&segment, 32, &record));
-        for (uint32_t i = 0; i < RMM_LOCATION_STAT_COUNT; i++) {
-            assert_true(rmm_segment_location_stat(
-                &segment, &record, (rmm_location_stat_t)i, &value));
-            assert_int_equal(value, 32000 + rmm__location_stats[i].offset);
-        }
-        assert_true(rmm_segment_read_slot(&segment, 2, &record, NULL));
-        for (uint32_t i = 0; i < RMM_SLOT_STAT_COUNT; i++) {
-            assert_true(
-                rmm_segment_slot_stat(&segment, &record, (rmm_slot_stat_t)i, &value));
-            assert_int_equal(value, 2000 + rmm__slot_stats[i].offset);
-        }
-    }
-}
-
-/* What a reader of minor 1 does: it passes over scopes that it does not know. */
-CASE(an_older_reader_does_not_know_what_is_striped)
-{
-    static const char *const known[] = {"current_bytes",  "peak_bytes",
-                                        "peak_count",     "lifetime_peak_bytes",
-                                        "reserved_bytes", "oom_count"};
-    const rmm_segment_header_t *header = &sample.header;
-    uint32_t old_scopes = 0;
-
-    assert_true(header->locations_stride <= 1024 && header->slots_stride <= 1024);
-    assert_int_equal(header->header_bytes, 512);
-    for (uint32_t i = 0; i < header->schema_count; i++) {
-        const rmm_segment_schema_t *entry = &sample.schema[i];
-
-        for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++) {
-            assert_true(
-                strcmp(entry->name, known[k]) != 0 || entry->scope <= RMM_SCHEMA_SLOT);
-        }
-        old_scopes += entry->scope <= RMM_SCHEMA_SLOT;
-        assert_true(
-            entry->scope <= RMM_SCHEMA_SLOT || rmm__stripe_words(entry->name) != NULL);
-    }
-    assert_int_equal(old_scopes, header->schema_count - 4 - 5);
 }
 
 /* Wider locations, a new figure in the new part, a new kind of record, a longer schema
@@ -455,8 +411,14 @@ CASE(a_newer_segment_shows_its_new_figures)
     enum { STRIDE = 640, SCHEMA_STRIDE = 64, SCHEMA_AT = 512, LOCATIONS_AT = 4096 };
     static unsigned char bytes[64 * 1024];
     rmm_segment_header_t *header = (rmm_segment_header_t *)(void *)bytes;
-    rmm_segment_schema_t extra = {.scope = RMM_SCHEMA_LOCATION, .kind = 77, .unit = 88};
+    rmm_segment_schema_t extra = {
+        .scope = RMM_SCHEMA_LOCATION,
+        .kind = 77,
+        .unit = 88,
+        .stripe_plus = RMM_STRIPE_NONE,
+        .stripe_minus = RMM_STRIPE_NONE};
     rmm_segment_schema_t foreign = {.scope = 9, .offset = 1 << 30};
+    rmm_segment_schema_t current = sample.schema[0];
     uint64_t value = 123456789;
     char reason[RMM_SEGMENT_REASON_BYTES];
 
@@ -479,7 +441,8 @@ CASE(a_newer_segment_shows_its_new_figures)
     header->log_count = 0;
     header->stripes_count = 0;
     memcpy(bytes + SCHEMA_AT, &foreign, sizeof(foreign));
-    memcpy(bytes + SCHEMA_AT + SCHEMA_STRIDE, &sample.schema[0], sizeof(extra));
+    current.stripe_plus = RMM_STRIPE_NONE;
+    memcpy(bytes + SCHEMA_AT + SCHEMA_STRIDE, &current, sizeof(current));
     memcpy(bytes + SCHEMA_AT + 2 * SCHEMA_STRIDE, &extra, sizeof(extra));
     memcpy(bytes + LOCATIONS_AT + 39 * STRIDE, &sample.locations[32], 384);
     memcpy(bytes + LOCATIONS_AT + 40 * STRIDE - 8, &value, sizeof(value));
@@ -488,16 +451,16 @@ CASE(a_newer_segment_shows_its_new_figures)
         fail_msg("refused: %s", reason);
     }
     assert_int_equal(segment.header.schema_count, 2);
-    assert_int_equal(rmm_segment_location_count(&segment), 40);
-    assert_true(rmm_segment_read_location(&segment, 39, &record));
+    assert_int_equal(rmm__segment_location_count(&segment), 40);
+    assert_true(rmm__segment_read_location(&segment, 39, &record));
     assert_string_equal(segment.schema[1].name, "energy_joules");
     assert_int_equal(segment.schema[1].kind, RMM_KIND_GAUGE);
     assert_int_equal(segment.schema[1].unit, RMM_UNIT_COUNT);
-    assert_int_equal(rmm_record_schema_value(&record, &segment.schema[1]), 123456789);
-    assert_true(rmm_segment_location_stat(
+    assert_int_equal(rmm__record_schema_value(&record, &segment.schema[1]), 123456789);
+    assert_true(rmm__segment_location_stat(
         &segment, &record, RMM_LOCATION_STAT_current_bytes, &value));
     assert_int_equal(value, 32192);
-    assert_false(rmm_segment_location_stat(
+    assert_false(rmm__segment_location_stat(
         &segment, &record, RMM_LOCATION_STAT_peak_bytes, &value));
 }
 

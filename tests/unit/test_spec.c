@@ -92,14 +92,52 @@ TEST_CASE(reads_times_where_there_is_one)
 {
     expect_time("logging:500ms+pool", 500);
     expect_time("logging:0ms+pool", 0);
-    expect_time("logging:auto_flush+pool", 0);
     expect_time("logging:4294967294ms+pool", 4294967294);
     expect_malformed("logging:4294967295ms+pool", "is not a size");
     expect_malformed("logging:ms+pool", "is not a size");
     expect_malformed("logging:-1ms+pool", "is not a size");
     expect_malformed("logging:1000+pool", "'logging' takes a time, such as 500ms");
     expect_malformed("pool:500ms", "'pool' takes no time");
-    expect_malformed("limiting:auto_flush+pool", "'limiting' takes no time");
+}
+
+TEST_CASE(reads_options_in_any_place)
+{
+    rmm_spec_t spec = parsed("logging:auto_flush:500ms:pool_size+async:wait:1GiB");
+
+    assert_int_equal(spec.parts[0].options, RMM_SPEC_AUTO_FLUSH | RMM_SPEC_POOL_SIZE);
+    assert_int_equal(spec.parts[0].size_count, 1);
+    assert_int_equal(spec.parts[0].sizes[0].value, 500);
+    assert_int_equal(spec.parts[1].options, RMM_SPEC_WAIT);
+    assert_int_equal(spec.parts[1].size_count, 1);
+    assert_int_equal(parsed("logging:auto_flush+pool").parts[0].size_count, 0);
+    expect_malformed(
+        "limiting:1GiB:auto_flush+pool",
+        "'limiting' has no option 'auto_flush'; it is one of logging");
+    expect_malformed(
+        "pool:wait", "'pool' has no option 'wait'; it is one of async, async_managed");
+    expect_malformed(
+        "logging:no_peer_access+pool", "'logging' has no option 'no_peer_access'");
+    expect_malformed("logging:auto_flus+pool", "'auto_flus' is not a size");
+}
+
+TEST_CASE(reads_the_number_of_a_node)
+{
+    assert_int_equal(parsed("async_pinned:1MiB").parts[0].node, 0);
+    assert_int_equal(parsed("async_pinned:numa").parts[0].node, 0);
+    assert_int_equal(parsed("async_pinned:numa").parts[0].options, RMM_SPEC_NUMA);
+    assert_int_equal(parsed("async_pinned:numa=0:1MiB").parts[0].node, 1);
+    assert_int_equal(parsed("async_pinned:numa=0").parts[0].options, RMM_SPEC_NUMA);
+    assert_int_equal(
+        parsed("async_pinned:numa=2147483647").parts[0].node, UINT32_C(1) << 31);
+    assert_int_equal(parsed("async_pinned:numa=7:numa=7").parts[0].node, 8);
+    expect_malformed("async_pinned:numa=7:numa=0", "'numa=0' is not a size");
+    expect_malformed("async_pinned:numa=", "'numa=' is not a size");
+    expect_malformed("async_pinned:numa=-1", "'numa=-1' is not a size");
+    expect_malformed("async_pinned:numa=2147483648", "is not a size");
+    expect_malformed("async_pinned:numa=1MiB", "is not a size");
+    expect_malformed(
+        "async:numa=1", "'async' has no option 'numa'; it is one of async_pinned");
+    expect_malformed("async_pinned:50%", "'async_pinned' takes a number of bytes");
 }
 
 TEST_CASE(reads_parts_in_the_order_written)

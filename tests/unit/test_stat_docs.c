@@ -51,7 +51,8 @@ static void assert_section(const char *heading, const char *const rows[])
             fail_msg(
                 "docs/statistics.md, \"%s\": write below the row\n%sthe row\n%s"
                 "Now there is\n%s",
-                heading, before, *rows, line);
+                heading, before, *rows,
+                strcmp(line, "\n") != 0 ? line : "the end of the table");
         }
     }
     if (fgets(line, sizeof(line), document) != NULL && strcmp(line, "\n") != 0) {

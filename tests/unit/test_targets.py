@@ -35,31 +35,41 @@ class Targets(unittest.TestCase):
     def test_programs_are_those_that_commands_and_variables_name(self):
         self.write('dev', line('sim.a', '"B/tests/test_a" "x"', 'sim',
                                'LD_LIBRARY_PATH=B/hip;T=B/lib/t.so'),
-                   line('sim.b', '"script" "B/tools/b"', 'sim', ''),
+                   line('sim.b', '"script" "B/tools/b"', 'sim;slow', ''),
                    line('fuse.c', '"B/fusefs/c"', 'fuse', ''))
         self.assertEqual(self.ask('programs', 'dev', 'fuse', '^$', '.'),
                          'lib/t.so\ntests/test_a\ntools/b\n')
-        self.assertEqual(self.ask('programs', 'dev', 'none', r'^sim\.', '.'), 'fusefs/c\n')
+        self.assertEqual(self.ask('programs', 'dev', 'slow|f', r'^sim\.a', '.'), 'fusefs/c\n')
         self.assertEqual(self.ask('programs', 'dev', 'none', '^$', r'\.b$'), 'tools/b\n')
 
     def test_a_test_that_another_build_lacks_or_shortens_is_chosen(self):
         same, short = line('sim.same', '"B/a"', 'sim', 'A=1'), line('sim.short', '"B/a"', 'sim', '')
         always = line('sim.always', '"B/a"', 'sim', 'RMM_TEST_QUICK=1')
-        self.write('dev', same, short, always, line('sim.only', '"B/a"', 'sim', ''))
-        self.write('asan', same, always,
+        script = line('unit.s', '"s.py"', 'unit;script', '')
+        self.write('dev', same, short, always, script, line('sim.only', '"B/a"', 'sim', ''))
+        self.write('asan', same, always, script,
                    line('sim.short', '"B/a"', 'sim', 'A=1;RMM_TEST_QUICK=1'))
         self.assertEqual(self.ask('not_as_well', 'dev', str(self.folder / 'asan')),
-                         '^(sim\\.only|sim\\.short)$\n')
+                         '^(sim\\.only|sim\\.short|unit\\.s)$\n')
 
-    def test_an_expression_that_matches_no_test_is_told(self):
-        names = ('sim.a', 'sim.b', 'fuse.c')
-        self.write('dev', *(line(name, '"B/a"', 'sim', '') for name in names))
-        there = self.ask('unmatched', 'dev', r'^sim\.(a|b)$|^fuse\.c$', r'^(sim|fuse)\.')
-        self.assertEqual(there, '')
-        self.assertEqual(self.ask('unmatched', 'dev', r'^sim\.(a|gone)$|^fuse\.d', r'^hip\.'),
-                         '^sim\\.gone$\n^fuse\\.d\n^hip\\.')
-        self.assertEqual(self.ask('unmatched', 'dev', r'^sim\.(a|c_(e|f)|b)$'),
-                         '^sim\\.c_e$\n^sim\\.c_f$')
+    def test_a_test_has_one_thread_if_none_of_its_programs_can_start_another(self):
+        self.write('dev', line('unit.one', '"B/one"', 'unit', ''),
+                   line('unit.two', '"B/two"', 'unit', ''),
+                   line('sim.both', '"B/one"', 'sim', 'OTHER=B/two'),
+                   line('sim.shell', '"B/shell.sh"', 'sim', ''),
+                   line('sim.unknown', '"python3" "-V"', 'sim', ''))
+        links = []
+        for name, body in (('one', ''), ('two', '  pthread_create(&t, 0, run, 0);\n')):
+            source, build = self.folder / f'{name}.c', self.folder / 'dev'
+            source.write_text('#include <pthread.h>\nstatic void *run(void *p) { return p; }\n'
+                              f'int main(void) {{ pthread_t t;\n{body}  (void)&t; '
+                              'return run(0) != 0; }\n', encoding='utf-8')
+            subprocess.run(['cc', '-c', '-o', build / f'{name}.o', source], check=True)
+            subprocess.run(['cc', '-pthread', '-o', build / name, build / f'{name}.o'], check=True)
+            links.append(f'build {name}: C_EXECUTABLE_LINKER__{name}_Debug {name}.o | c.so || x\n')
+        (self.folder / 'dev/build.ninja').write_text(''.join(links), encoding='utf-8')
+        (self.folder / 'dev/shell.sh').write_text('exit 0\n', encoding='utf-8')
+        self.assertEqual(self.ask('one_thread', 'dev'), '^(unit\\.one)$\n')
 
 
 unittest.main()

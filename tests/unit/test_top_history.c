@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "top/history.h"
+#include "top/figure_history.h"
 #include "top_node.h"
 
 static history_t history;
@@ -53,7 +53,7 @@ TEST_CASE_WITH(a_rate_that_cannot_be_is_not_known, begin, finish)
     assert_false(history_rate(&history, 7, 1, &rate));
     add_sample(11, 100, 1001);
     assert_false(history_rate(&history, 7, 1, &rate));
-    add_sample(12, 100, NODE_UNKNOWN);
+    add_sample(12, 100, FIGURE_UNKNOWN);
     assert_false(history_rate(&history, 7, 1, &rate));
     add_sample(13, 100, 2000);
     assert_false(history_rate(&history, 7, 1, &rate));
@@ -68,10 +68,10 @@ TEST_CASE_WITH(rates_are_known_between_two_samples, begin, finish)
         add_sample(i + 1, 1, counts[i]);
     }
     assert_int_equal(history_rates(&history, 7, 1, rates, 8), 5);
-    assert_int_equal(rates[0], NODE_UNKNOWN); /* nothing is before it */
+    assert_int_equal(rates[0], FIGURE_UNKNOWN); /* nothing is before it */
     assert_int_equal(rates[1], 250);
     assert_int_equal(rates[2], 0);
-    assert_int_equal(rates[3], NODE_UNKNOWN); /* it fell */
+    assert_int_equal(rates[3], FIGURE_UNKNOWN); /* it fell */
     assert_int_equal(rates[4], 20);
     assert_int_equal(history_rates(&history, 7, 1, rates, 2), 2);
     assert_int_equal(rates[1], 20);

@@ -10,8 +10,8 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 
+#include "node/sampler.h"
 #include "top/mount_read.h"
-#include "top/sample.h"
 
 static char place[64];
 static mount_reading_t reading;
@@ -139,26 +139,25 @@ static void write_gpus(uint32_t count)
 
 TEST(a_node_has_at_most_128_gpus)
 {
-    write_gpus(SAMPLE_GPUS_MAX);
-    assert_int_equal(read_node()->device_count, SAMPLE_GPUS_MAX + 1);
-    write_gpus(SAMPLE_GPUS_MAX + 1);
+    write_gpus(GPUS_MAX);
+    assert_int_equal(read_node()->device_count, GPUS_MAX + 1);
+    write_gpus(GPUS_MAX + 1);
     assert_refused("json is not that of a node");
 }
 
-/* The figures of a device are those of several moments. */
-TEST(blocks_freed_are_known_where_the_counts_fit)
+/* The totals of a device include programs that have ended, whose blocks are gone. */
+TEST(live_blocks_are_those_that_the_daemon_counts)
 {
     static const char gpu[] =
         "{\"schema_version\": 1, \"processes\": [], \"devices\": [{\"device\": "
-        "\"gpu0\", \"total_count\": 10, \"freed_count\": 4, \"current_count\": %u}, "
+        "\"gpu0\", \"total_count\": 10, \"freed_count\": 4, \"current_count\": 3}, "
         "{\"device\": \"host\"}]}";
-    static const uint64_t freed[][2] = {{3, 7}, {10, 0}, {11, 4}};
-    char text[sizeof(gpu) + 16];
-    for (size_t i = 0; i < sizeof(freed) / sizeof(freed[0]); i++) {
-        snprintf(text, sizeof(text), gpu, (unsigned)freed[i][0]);
-        write_file("json", text);
-        assert_int_equal(read_node()->devices[1].figures.freed_count, freed[i][1]);
-    }
+    const figures_t *figures;
+    write_file("json", gpu);
+    figures = &read_node()->devices[1].figures;
+    assert_int_equal(figures->current_count, 3);
+    assert_int_equal(figures->freed_count, 4);
+    assert_int_equal(figures->oom_count, FIGURE_UNKNOWN);
 }
 
 /* --- programs ----------------------------------------------------------------------------- */

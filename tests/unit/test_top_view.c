@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "segment/segment_format.h"
-#include "top/figures.h"
+#include "top/figure_text.h"
 #include "top/tree.h"
 #include "top/view.h"
 #include "top_node.h"
@@ -21,7 +21,6 @@ static int begin(void **state)
     history_init(&history);
     node_init(&node);
     top_node_begin(&node, 1);
-    node.detail = NULL;
     ui = (ui_t){.width = 100, .height = 24};
     return 0;
 }
@@ -167,8 +166,8 @@ TEST(says_what_is_missing)
 TEST(what_is_not_known_is_no_zero)
 {
     node_use_t *use = top_node_program(&node, 1, "a", 1, 0);
-    use->figures.current_bytes = NODE_UNKNOWN;
-    use->figures.peak_bytes = NODE_UNKNOWN;
+    use->figures.current_bytes = FIGURE_UNKNOWN;
+    use->figures.peak_bytes = FIGURE_UNKNOWN;
     draw();
     assert_shown("     101 someone   gpu0          -       0B        -        -  a");
 }
@@ -335,7 +334,7 @@ TEST(sorts_by_each_column)
         [UI_SORT_COMMAND] = "large"};
     add_three();
     node.uses[0].figures.reserved_bytes = 9000;
-    node.uses[1].figures.peak_bytes = NODE_UNKNOWN; /* last */
+    node.uses[1].figures.peak_bytes = FIGURE_UNKNOWN; /* last */
     node.uses[2].figures.peak_bytes = 9000;
     strcpy(node.processes[2].user, "anyone");
     for (uint64_t i = 0; i < 2; i++) {
@@ -546,7 +545,7 @@ static void look_at_a_pool(void)
     (void)top_node_program(&node, 1, "a", 1, 10);
     (void)top_node_resource(&node, 1, 0, "pool");
     detail = (detail_t){.id = 1, .resource_id = 1, .blocks = rows, .block_count = 6};
-    node.detail = &detail;
+    ui.detail = &detail;
     ui.page = UI_PROGRAM;
     ui.shown_id = 1;
     ui.width = 80;
@@ -739,7 +738,7 @@ TEST(figures_are_short)
         {1048575, "1.0M", "1.0M"},
         {85899345920u, "80.0G", "85.9G"},
         {UINT64_MAX - 1, "16.0E", "18.4E"},
-        {NODE_UNKNOWN, "-", "-"}};
+        {FIGURE_UNKNOWN, "-", "-"}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         assert_string_equal(figure_bytes(cases[i].value).text, cases[i].bytes);
         assert_string_equal(figure_count(cases[i].value).text, cases[i].count);
@@ -750,7 +749,7 @@ TEST(figures_are_short)
     assert_string_equal(figure_fragmentation(1000, 250).text, "75%");
     assert_string_equal(figure_fragmentation(0, 0).text, "0%");
     assert_string_equal(figure_fragmentation(5, 10).text, "0%");
-    assert_string_equal(figure_fragmentation(NODE_UNKNOWN, 10).text, "-");
+    assert_string_equal(figure_fragmentation(FIGURE_UNKNOWN, 10).text, "-");
 }
 
 TEST(what_is_missing_is_a_warning)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "harness/harness.h"
-#include "top/node.h"
+#include "node/node.h"
 
 /* Empty but for host memory and so many GPUs of 1000 bytes, of which nothing is used. */
 static inline void top_node_begin(node_t *node, uint32_t gpus)
@@ -17,8 +17,8 @@ static inline void top_node_begin(node_t *node, uint32_t gpus)
         node_device_t *device = node_add_device(node);
         assert_non_null(device);
         device->is_host = i == NODE_HOST;
-        device->capacity_bytes = i == NODE_HOST ? NODE_UNKNOWN : 1000;
-        device->device_free_bytes = NODE_UNKNOWN;
+        device->capacity_bytes = i == NODE_HOST ? FIGURE_UNKNOWN : 1000;
+        device->device_free_bytes = FIGURE_UNKNOWN;
         if (i == NODE_HOST) {
             strcpy(device->name, "host");
         } else {
@@ -44,8 +44,9 @@ static inline node_use_t *top_node_program(
     use->device = device;
     use->figures.current_bytes = bytes;
     use->figures.reserved_bytes = 2 * bytes;
+    use->figures.cached_bytes = bytes;
     use->figures.peak_bytes = 4 * bytes;
-    node_figures_add(&node->devices[device].figures, &use->figures);
+    figures_add(&node->devices[device].figures, &use->figures);
     return use;
 }
 

@@ -73,7 +73,7 @@ static bool has_room(const workload_t *workload, trial_t *trial)
     return trial->problem[0] == '\0';
 }
 
-/* Of the latencies from number `begin` on. */
+/* The p99 of the latencies from number `begin` on. */
 static uint32_t p99_since(const latencies_t *latencies, size_t begin)
 {
     latencies_t last = {.ns = latencies->ns + begin, .count = latencies->count - begin};

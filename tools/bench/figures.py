@@ -64,9 +64,6 @@ class Bench:
     def is_simulated(self):
         return self.run["driver"] == "sim"
 
-    def has_accounting(self):
-        return self.run.get("accounting", True)
-
     def resources(self):
         """In the order in which they were measured."""
         return list(dict.fromkeys(r["resource"] for r in self.run["results"]))
@@ -122,18 +119,16 @@ def log_name(path):
 
 
 def load(paths):
-    """The run with accounting, the one without (None: not given), and the replays."""
-    runs, replay = {}, Replay()
+    """The run of rmm-bench (None: not given) and the replays."""
+    bench, replay = None, Replay()
     for path in paths:
         for value in load_objects(path):
             if isinstance(value, dict) and "results" in value:
+                if bench is not None:
+                    raise Problem(f"{path}: is a second run of rmm-bench")
                 bench = Bench(value)
-                if bench.has_accounting() in runs:
-                    kind = "with" if bench.has_accounting() else "without"
-                    raise Problem(f"{path}: is a second run of rmm-bench {kind} accounting")
-                runs[bench.has_accounting()] = bench
             elif isinstance(value, dict) and "log_peak_bytes" in value:
                 replay.add(value)
             else:
                 raise Problem(f"{path}: not of rmm-bench --json or rmm-replay --json")
-    return runs.get(True), runs.get(False), replay
+    return bench, replay

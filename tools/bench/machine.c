@@ -12,14 +12,13 @@
 
 #include <rmm/device.h>
 #include <rmm/resource_spec.h>
-#include <rmm/sim.h>
 
 #include "bench/own_segment.h"
 #include "common/clock.h"
 
 #define CLOCK_READS 10000
 
-/* What follows `label` and blanks or a colon in the first line that begins with it. */
+/* The text after `label` and blanks or a colon, in the first line that begins with the label. */
 static void
 find_in_file(const char *path, const char *label, char text[MACHINE_TEXT_MAX])
 {
@@ -50,7 +49,7 @@ static void find_driver(char text[MACHINE_TEXT_MAX])
     }
 }
 
-/* Of the current device; nothing if this process publishes nothing. */
+/* The name of the current device; nothing if this process publishes nothing. */
 static bool find_gpu(char text[MACHINE_TEXT_MAX])
 {
     rmm_resource_t *first_use;
@@ -60,15 +59,15 @@ static bool find_gpu(char text[MACHINE_TEXT_MAX])
         return false;
     }
     if (own_segment_open(&segment)) {
-        for (uint32_t i = 0; i < rmm_segment_location_count(&segment); i++) {
-            if (rmm_segment_read_location(&segment, i, &record) &&
-                strcmp(rmm_record_location(&record)->uuid, "host") != 0) {
+        for (uint32_t i = 0; i < rmm__segment_location_count(&segment); i++) {
+            if (rmm__segment_read_location(&segment, i, &record) &&
+                strcmp(rmm__record_location(&record)->uuid, "host") != 0) {
                 snprintf(
-                    text, MACHINE_TEXT_MAX, "%s", rmm_record_location(&record)->name);
+                    text, MACHINE_TEXT_MAX, "%s", rmm__record_location(&record)->name);
                 break;
             }
         }
-        rmm_segment_close(&segment);
+        rmm__segment_close(&segment);
     }
     rmm_resource_release(first_use);
     return true;
@@ -102,7 +101,7 @@ bool machine_ask(machine_t *machine)
         return false;
     }
     machine->driver = rmm_driver_name();
-    machine->is_simulated = rmm_sim_active();
+    machine->is_simulated = strcmp(machine->driver, "sim") == 0;
     if (strcmp(machine->driver, "cuda") == 0) {
         find_driver(machine->gpu_driver);
     }

@@ -61,21 +61,21 @@ static const char *parse_seed(const char *text, void *field)
 #define FIELD(name) offsetof(bench_options_t, name)
 
 static const tool_option_t table[] = {
-    {"list", NULL, NULL, FIELD(list), "list the workloads and exit"},
-    {"filter", "NAME[,NAME]...", parse_filter, FIELD(filter),
+    {"list", 0, NULL, NULL, FIELD(list), "list the workloads and exit"},
+    {"filter", 0, "NAME[,NAME]...", parse_filter, FIELD(filter),
      "run only workloads whose name contains one of these"},
-    {"resource", "SPEC[,SPEC]...", parse_resources, FIELD(resources),
+    {"resource", 0, "SPEC[,SPEC]...", parse_resources, FIELD(resources),
      "measure these resources, written as in RMM_RESOURCE; "
      "default:\ncuda,async,pool,pool_virtual,arena,binning,fixed_size"},
-    {"quick", NULL, NULL, FIELD(quick),
+    {"quick", 0, NULL, NULL, FIELD(quick),
      "short runs with 3 repetitions, to check that everything works"},
-    {"repetitions", "N", parse_repetitions, FIELD(repetitions),
+    {"repetitions", 0, "N", parse_repetitions, FIELD(repetitions),
      "measure each N times; default 9"},
-    {"seed", "N", parse_seed, FIELD(seed), "seed of all random choices; default 1"},
-    {"json", NULL, NULL, FIELD(json), "print one JSON object"},
-    {"quiet", NULL, NULL, FIELD(quiet), "do not show the progress on stderr"},
-    {"help", NULL, NULL, FIELD(help), "print this and exit (also -h)"},
-    {"version", NULL, NULL, FIELD(version), "print the version and exit (also -V)"},
+    {"seed", 0, "N", parse_seed, FIELD(seed), "seed of all random choices; default 1"},
+    {"json", 0, NULL, NULL, FIELD(json), "print one JSON object"},
+    {"quiet", 0, NULL, NULL, FIELD(quiet), "do not show the progress on stderr"},
+    {"help", 'h', NULL, NULL, FIELD(help), "print this and exit"},
+    {"version", 'V', NULL, NULL, FIELD(version), "print the version and exit"},
 };
 
 const tool_command_t bench_command = {

@@ -11,14 +11,14 @@
 static bool is_ours(rmm_segment_t *segment, int directory, const char *name)
 {
     char reason[RMM_SEGMENT_REASON_BYTES];
-    if (!rmm_segment_name_parse(name, NULL) ||
-        rmm_segment_open(segment, directory, name, reason) != RMM_SEGMENT_GOOD) {
+    if (!rmm__segment_name_parse(name, NULL) ||
+        rmm__segment_open(segment, directory, name, reason) != RMM_SEGMENT_GOOD) {
         return false;
     }
-    if (rmm_segment_pid(segment) == getpid()) {
+    if (rmm__segment_pid(segment) == getpid()) {
         return true;
     }
-    rmm_segment_close(segment);
+    rmm__segment_close(segment);
     return false;
 }
 

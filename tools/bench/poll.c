@@ -22,12 +22,12 @@ struct poll_thread {
 static void read_all(const rmm_segment_t *segment)
 {
     rmm_record_t record;
-    uint32_t slots = rmm_segment_slot_count(segment);
-    for (uint32_t i = 0; i < rmm_segment_location_count(segment); i++) {
-        (void)rmm_segment_read_location(segment, i, &record);
+    uint32_t slots = rmm__segment_slot_count(segment);
+    for (uint32_t i = 0; i < rmm__segment_location_count(segment); i++) {
+        (void)rmm__segment_read_location(segment, i, &record);
     }
     for (uint32_t i = 0; i < slots; i++) {
-        (void)rmm_segment_read_slot(segment, i, &record, NULL);
+        (void)rmm__segment_read_slot(segment, i, &record, NULL);
     }
 }
 
@@ -70,7 +70,7 @@ bool poll_start(poll_t **out, char problem[TRIAL_PROBLEM_MAX])
     pthread_cond_init(&poll->wake, NULL);
     if (pthread_create(&poll->thread, NULL, look, poll) != 0) {
         snprintf(problem, TRIAL_PROBLEM_MAX, "cannot start a thread");
-        rmm_segment_close(&poll->segment);
+        rmm__segment_close(&poll->segment);
         free(poll);
         return false;
     }
@@ -90,6 +90,6 @@ void poll_stop(poll_t *poll)
     pthread_join(poll->thread, NULL);
     pthread_cond_destroy(&poll->wake);
     pthread_mutex_destroy(&poll->lock);
-    rmm_segment_close(&poll->segment);
+    rmm__segment_close(&poll->segment);
     free(poll);
 }

@@ -35,9 +35,6 @@ static void print_machine(const bench_report_t *report, FILE *out)
             out, "gpu      %s, driver %s\n", known(machine->gpu),
             known(machine->gpu_driver));
     }
-    if (!RMM_ACCOUNTING_ON) {
-        fprintf(out, "accounting    off: this build keeps no statistics\n");
-    }
     fprintf(
         out,
         "each     %" PRIu64 " times%s; p: single operations, each with %.0f ns for "
@@ -108,7 +105,6 @@ static bool put_machine(const bench_report_t *report, json_t *object)
            json_put(object, "gpu_driver", json_text_or_null(machine->gpu_driver)) &&
            json_put(object, "gpu_bytes", json_count(machine->gpu_bytes)) &&
            json_put(object, "clock_ns", json_real(machine->clock_ns)) &&
-           json_put(object, "accounting", json_boolean(RMM_ACCOUNTING_ON)) &&
            json_put(object, "quick", json_boolean(report->quick)) &&
            json_put(object, "seed", json_count(report->bench->seed)) &&
            json_put(object, "repetitions", json_count(report->bench->repetitions));
@@ -119,7 +115,7 @@ static json_t *value_at(const void *result, size_t i)
     return json_real(((const bench_result_t *)result)->values[i]);
 }
 
-/* Of each repetition; empty where no single operations were timed. */
+/* The p99 of each repetition; empty where no single operations were timed. */
 static json_t *p99_array(const bench_result_t *result)
 {
     json_t *array = json_array();

@@ -19,7 +19,7 @@
 const char *const subjects_usual[] = {"cuda",  "async",   "pool",       "pool_virtual",
                                       "arena", "binning", "fixed_size", NULL};
 
-/* What the memory comes from, behind all adaptors. */
+/* The resource that the memory comes from, behind all adaptors. */
 static const char *innermost(const char *spec)
 {
     const char *last = strrchr(spec, '+');

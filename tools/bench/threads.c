@@ -80,9 +80,9 @@ static void *work(void *argument)
     play_rounds(worker, until_ns);
     worker->end_ns = clock_ns();
     if (worker->status != RMM_OK) { /* the last error is this thread's */
-        trial_t told = {.latencies = NULL};
-        trial_fail(&told, worker->status);
-        memcpy(worker->message, told.problem, sizeof worker->message);
+        trial_t failed = {.latencies = NULL};
+        trial_fail(&failed, worker->status);
+        memcpy(worker->message, failed.problem, sizeof worker->message);
     }
     player_clear(&worker->player);
     return NULL;

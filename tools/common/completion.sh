@@ -26,8 +26,6 @@ awk '
         if (match(line, /^ [^ ]+/)) { argument = substr(line, 2, RLENGTH - 1); line = substr(line, RLENGTH + 1) }
         sub(/^ +/, "", line)
         if (line == "") { getline line; sub(/^ +/, "", line) }
-        if (line ~ /\(also -[a-zA-Z]\)/) { letter = line; sub(/.*\(also -/, "", letter); sub(/\).*/, "", letter) }
-        sub(/ *\(also.*/, "", line)
         gsub(/[^-A-Za-z0-9 .,%]/, "", line)
         print long, letter, argument, line
     }' "$work/help" >"$work/options"

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "segment/text.h"
+#include "segment/clean_text.h"
 
 void tool_error(const char *format, ...)
 {

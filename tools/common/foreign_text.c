@@ -4,7 +4,7 @@
 
 #include <limits.h>
 
-#include "segment/text.h"
+#include "segment/clean_text.h"
 
 void foreign_text_print(const char *text, FILE *out)
 {

@@ -114,7 +114,7 @@ static bool is_same_file(const struct stat *status, const struct stat *other)
     return status->st_dev == other->st_dev && status->st_ino == other->st_ino;
 }
 
-/* Of files that do not exist yet: the same name in the same folder, however that is named. */
+/* Do two files that do not exist yet have the same name in the same folder, however it is named? */
 static bool is_same_name(const char *path, const char *other_path)
 {
     char folder[PATH_MAX], other_folder[PATH_MAX];

@@ -17,9 +17,9 @@ typedef struct progress {
     uint64_t done, total;
 } progress_t;
 
-/* Of `total` trials. */
+/* Begin to show the progress of `total` trials. */
 void progress_begin(progress_t *progress, uint64_t total, bool quiet);
-/* What is measured from here on: a name. */
+/* The name of what is measured from here on. */
 void progress_group(const progress_t *progress, const char *group);
 /* The next trial begins. */
 void progress_step(progress_t *progress, const char *what, const char *resource);

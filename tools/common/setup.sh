@@ -36,6 +36,7 @@ rmm_package_provides() {
         clang-format-14) command -v clang-format-14 ;;
         libfuse3-dev) rmm_header_is_there fuse3/fuse_lowlevel.h ;;
         libcmocka-dev) rmm_header_is_there cmocka.h ;;
+        libspdlog-dev) rmm_header_is_there spdlog/spdlog.h ;;
         busybox-static) command -v busybox ;;
         chromium-headless-shell) command -v chromium-headless-shell || command -v chromium ;;
         rsync) command -v rsync ;;
@@ -258,3 +259,31 @@ rmm_unpack_packages() {
     done
     rm -rf "$work"
 }
+
+# rmm_unpack_of_release FOLDER RELEASE PACKAGE...: the same for packages of headers alone, of another
+# release of Debian. The lists of packages of the system stay as they are.
+rmm_unpack_of_release() (
+    folder=$1 release=$2
+    shift 2
+    [ ! -e "$folder/$release.unpacked" ] || exit 0
+    # shellcheck disable=SC2016 # a format of apt-get
+    archive=$(LC_ALL=C apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' \
+        'Origin: Debian' 'Label: Debian' 'Component: main' 2>/dev/null | head -n 1)
+    keys=/usr/share/keyrings/debian-archive-keyring.gpg
+    [ -n "$archive" ] && [ -e $keys ] || { echo "This is no Debian: $* are not unpacked" >&2; exit 1; }
+    echo "Unpacking $* of Debian's $release into $folder" >&2
+    work=$(mktemp -d) && chmod 755 "$work" || exit 1
+    trap 'rm -rf "$work"' EXIT
+    mkdir -p "$folder" "$work/lists/partial" "$work/cache/archives/partial"
+    echo "deb [signed-by=$keys] $archive $release main" >"$work/sources.list"
+    options=(-qq -o "Dir::State::Lists=$work/lists" -o "Dir::Cache=$work/cache" -o Dir::Etc::SourceParts=-
+        -o "Dir::Etc::SourceList=$work/sources.list" -o APT::Sandbox::User=root)
+    cd "$work" && {
+        LC_ALL=C apt-get "${options[@]}" update && LC_ALL=C apt-get "${options[@]}" download "$@"
+    } >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
+    cd "$OLDPWD" || exit 1
+    for file in "$work"/*.deb; do
+        dpkg-deb -x "$file" "$folder" || exit 1
+    done
+    touch "$folder/$release.unpacked"
+)

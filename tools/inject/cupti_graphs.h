@@ -37,7 +37,7 @@ bool cupti_graphs_is_capturing(void);
 /* Counts the captures that the call begins or ends. */
 void cupti_graphs_count(CUpti_CallbackId id, const CUpti_CallbackData *data);
 
-/* What the call says of graphs' lives. */
+/* Visit the events in the lives of graphs that the call causes. */
 void cupti_graphs_each(
     CUpti_CallbackId id, const CUpti_CallbackData *data, rmm_diag_event_fn visit,
     void *context);

@@ -208,19 +208,19 @@ static uint32_t flags_at(const void *params, uint8_t at)
     return flags;
 }
 
-static bool is_told_before(const order_call_t *call)
+static bool is_reported_early(const order_call_t *call)
 {
     return call->is_early || call->kind == RMM_DIAG_STREAM_DESTROY ||
            call->kind == RMM_DIAG_EVENT_DESTROY;
 }
 
 /* It has happened, or is about to. A capture ends whatever comes of it, if it is the right one. */
-static bool is_to_be_told(const order_call_t *call, const CUpti_CallbackData *data)
+static bool is_to_be_reported(const order_call_t *call, const CUpti_CallbackData *data)
 {
     CUresult result = CUDA_ERROR_UNKNOWN;
 
-    if (data->callbackSite == CUPTI_API_ENTER || is_told_before(call)) {
-        return data->callbackSite == CUPTI_API_ENTER && is_told_before(call);
+    if (data->callbackSite == CUPTI_API_ENTER || is_reported_early(call)) {
+        return data->callbackSite == CUPTI_API_ENTER && is_reported_early(call);
     }
     if (data->functionReturnValue != NULL) {
         memcpy(&result, data->functionReturnValue, sizeof(result));
@@ -281,7 +281,7 @@ void cupti_order_each(
     for (size_t i = 0; i < CALLS; i++) {
         bool is_twin = calls[i].twin == id && id != 0;
 
-        if ((calls[i].id == id || is_twin) && is_to_be_told(&calls[i], data)) {
+        if ((calls[i].id == id || is_twin) && is_to_be_reported(&calls[i], data)) {
             tell(&calls[i], is_twin, data->functionParams, device, visit, context);
         }
     }

@@ -49,7 +49,7 @@ static_assert(
     sizeof(CUdeviceptr) == 8 && sizeof(size_t) == 8 && sizeof(void *) == 8,
     "word_at() reads 8 bytes");
 
-/* What the driver wrote to where this parameter points; 0: nowhere. */
+/* The value that the driver wrote to where this parameter points; 0: nowhere. */
 static inline uint64_t result_at(const void *params, uint8_t at)
 {
     const void *where = (const void *)(uintptr_t)word_at(params, at);

@@ -30,19 +30,19 @@
 #include "inject/cupti_foreign.h"
 #include "inject/cupti_graphs.h"
 #include "inject/cupti_guards.h"
+#include "inject/cupti_launches.h"
 #include "inject/cupti_order.h"
 #include "inject/cupti_params.h"
 #include "inject/cupti_ranges.h"
+#include "inject/cupti_switch.h"
 #include "inject/streams.h"
 
 #define CONTEXTS_KEPT 64u
 #define CUPTI_RIVAL_BYTES 128 /* CUPTI wants 64 at least */
 
 static struct {
-    cupti_api_t api;
-    CUpti_SubscriberHandle subscriber;
+    cupti_switch_t callbacks;
     rmm_diag_engine_t *engine;
-    _Atomic(uint32_t) modes; /* RMM_DIAG_MODE_... that the callbacks are enabled for */
     inject_layouts_t layouts;
     cupti_stream_queries_t streams;
     cupti_blocks_t blocks;
@@ -57,125 +57,13 @@ static struct {
 
 static uint32_t modes_now(void)
 {
-    return atomic_load_explicit(&source.modes, memory_order_relaxed);
-}
-
-static bool needs_uses(uint32_t modes)
-{
-    return (modes & RMM_DIAG_MODES_WITH_USES) != 0;
-}
-
-/* Also for what a launch is given of blocks that were freed. */
-static bool needs_launches(uint32_t modes)
-{
-    return needs_uses(modes) || (modes & RMM_DIAG_MODE_BOUNDS) != 0;
-}
-
-static bool needs_ranges(uint32_t modes)
-{
-    return (modes & ~RMM_DIAG_MODE_DRIVER) != 0;
-}
-
-static bool needs_order(uint32_t modes)
-{
-    return (modes & RMM_DIAG_MODE_ORDER) != 0;
+    return cupti_switch_modes(&source.callbacks);
 }
 
 static _Thread_local bool inside;        /* a callback of ours, on this thread */
 static _Thread_local bool context_ended; /* since a release of one began */
 
-static const CUpti_CallbackId launch_calls[] = {
-    CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel,
-    CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz,
-    CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx,
-    CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz,
-    CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel,
-    CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz,
-};
-
-enum { LAUNCH_CALLS = sizeof(launch_calls) / sizeof(launch_calls[0]) };
-
-static const CUpti_CallbackId graph_calls[] = {
-    CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch, CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz};
-
-enum { GRAPH_CALLS = sizeof(graph_calls) / sizeof(graph_calls[0]) };
-
-static bool is_launch(CUpti_CallbackId call)
-{
-    size_t i = 0;
-
-    while (i < LAUNCH_CALLS && launch_calls[i] != call) {
-        i++;
-    }
-    return i < LAUNCH_CALLS;
-}
-
 /* --- a launch ---------------------------------------------------------------------- */
-
-typedef struct launch {
-    inject_params_t params;
-    CUstream stream;
-} launch_t;
-
-/* The _ptsz twins have structs of their own with the same members: asserted below. */
-static launch_t read_launch(const cuLaunchKernel_params *call)
-{
-    return (launch_t){{call->f, call->kernelParams, call->extra}, call->hStream};
-}
-
-static launch_t read_launch_ex(const cuLaunchKernelEx_params *call)
-{
-    CUstream stream = call->config != NULL ? call->config->hStream : NULL;
-
-    return (launch_t){{call->f, call->kernelParams, call->extra}, stream};
-}
-
-static launch_t read_cooperative(const cuLaunchCooperativeKernel_params *call)
-{
-    return (launch_t){{call->f, call->kernelParams, NULL}, call->hStream};
-}
-
-SAME_OFFSET(cuGraphLaunch, hStream);
-SAME_OFFSET(cuLaunchKernel, f);
-SAME_OFFSET(cuLaunchKernel, hStream);
-SAME_OFFSET(cuLaunchKernel, kernelParams);
-SAME_OFFSET(cuLaunchKernel, extra);
-SAME_OFFSET(cuLaunchKernelEx, config);
-SAME_OFFSET(cuLaunchKernelEx, f);
-SAME_OFFSET(cuLaunchKernelEx, kernelParams);
-SAME_OFFSET(cuLaunchKernelEx, extra);
-SAME_OFFSET(cuLaunchCooperativeKernel, f);
-SAME_OFFSET(cuLaunchCooperativeKernel, hStream);
-SAME_OFFSET(cuLaunchCooperativeKernel, kernelParams);
-
-static bool parse_launch(CUpti_CallbackId call, const void *params, launch_t *launch)
-{
-    switch (call) {
-    case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel:
-    case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz:
-        *launch = read_launch(params);
-        return true;
-    case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx:
-    case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz:
-        *launch = read_launch_ex(params);
-        return true;
-    case CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel:
-    case CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz:
-        *launch = read_cooperative(params);
-        return true;
-    default:
-        return false;
-    }
-}
-
-static rmm_stream_t stream_of(CUpti_CallbackId call, CUstream given)
-{
-    bool is_own = call == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz ||
-                  call == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz ||
-                  call == CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz;
-
-    return cupti_stream((uint64_t)(uintptr_t)given, is_own);
-}
 
 /* -1: unknown. A context's number is never used again, so nothing goes stale. */
 static int32_t device_of(const CUpti_CallbackData *data)
@@ -187,7 +75,8 @@ static int32_t device_of(const CUpti_CallbackData *data)
     if (entry != 0 && entry >> 32 == data->contextUid) {
         return (int32_t)(uint32_t)entry - 1;
     }
-    if (source.api.device_of_context(data->context, &device) != CUPTI_SUCCESS) {
+    if (source.callbacks.api.device_of_context(data->context, &device) !=
+        CUPTI_SUCCESS) {
         return -1;
     }
     entry = (uint64_t)data->contextUid << 32 | (device + 1);
@@ -197,21 +86,18 @@ static int32_t device_of(const CUpti_CallbackData *data)
 
 static void on_launch(CUpti_CallbackId call, const CUpti_CallbackData *data)
 {
-    launch_t launch;
+    cupti_launch_t launch = cupti_launch_read(call, data->functionParams);
     inject_words_t words;
     rmm_diag_event_v1_t event = {
         .struct_size = sizeof(event),
         .kind = RMM_DIAG_LAUNCH,
         .name = data->symbolName};
 
-    if (!parse_launch(call, data->functionParams, &launch)) {
-        return;
-    }
     if (!inject_words_collect(&words, &source.layouts, &launch.params)) {
         rmm__diag_engine_parameters_unknown(source.engine);
     }
     event.device = device_of(data);
-    event.stream = stream_of(call, launch.stream);
+    event.stream = launch.stream;
     event.graph = cupti_graphs_captured(event.stream);
     event.capturing = event.graph != 0 ? 1 : 0;
     event.function = launch.params.function;
@@ -222,11 +108,6 @@ static void on_launch(CUpti_CallbackId call, const CUpti_CallbackData *data)
     inject_words_fini(&words);
 }
 
-static bool is_graph_launch(CUpti_CallbackId call)
-{
-    return call == graph_calls[0] || call == graph_calls[1];
-}
-
 static void on_graph_launch(CUpti_CallbackId call, const CUpti_CallbackData *data)
 {
     const cuGraphLaunch_params *launch = data->functionParams;
@@ -235,8 +116,7 @@ static void on_graph_launch(CUpti_CallbackId call, const CUpti_CallbackData *dat
         .struct_size = sizeof(event),
         .kind = RMM_DIAG_GRAPH_LAUNCH,
         .device = device_of(data),
-        .stream =
-            cupti_stream((uint64_t)(uintptr_t)launch->hStream, call == graph_calls[1]),
+        .stream = cupti_launch_graph_stream(call, launch),
         .words = &word,
         .word_count = 1};
 
@@ -297,14 +177,15 @@ static int32_t device_of_context(CUcontext context, const CUpti_CallbackData *da
     if (context == NULL || context == data->context) {
         return device_of(data);
     }
-    return source.api.device_of_context(context, &device) == CUPTI_SUCCESS
+    return source.callbacks.api.device_of_context(context, &device) == CUPTI_SUCCESS
                ? (int32_t)device
                : -1;
 }
 #endif
 
-/* Of a new stream, or waited for. -1: unknown, as of a cudaFree, of which CUDA does not say which
- * devices it waits for, and of the stream of a green context, which need not be current. */
+/* The device of a new stream, or the one that is waited for. -1: unknown, as for a cudaFree,
+ * because CUDA does not say which devices it waits for, and for the stream of a green context,
+ * which need not be current. */
 static int32_t device_of_order(CUpti_CallbackId call, const CUpti_CallbackData *data)
 {
     switch (call) {
@@ -324,16 +205,15 @@ static int32_t device_of_order(CUpti_CallbackId call, const CUpti_CallbackData *
 
 static void on_order(CUpti_CallbackId call, const CUpti_CallbackData *data)
 {
-    if (!needs_order(modes_now()) &&
-        (!needs_launches(modes_now()) || !cupti_order_is_stream_call(call))) {
+    if (!cupti_needs_order(modes_now()) &&
+        (!cupti_needs_launches(modes_now()) || !cupti_order_is_stream_call(call))) {
         return;
     }
-    if (call == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx ||
-        call == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz) {
+    if (cupti_launch_is_extended(call)) {
         const cuLaunchKernelEx_params *launch = data->functionParams;
 
         cupti_order_launch(launch->config, on_order_event, source.engine);
-    } else if (!is_launch(call)) {
+    } else if (!cupti_launch_is_kernel(call)) {
         cupti_order_each(
             call, data, device_of_order(call, data), on_order_event, source.engine);
     }
@@ -344,21 +224,21 @@ static void on_order(CUpti_CallbackId call, const CUpti_CallbackData *data)
 static void on_enter(CUpti_CallbackId call, const CUpti_CallbackData *data)
 {
     if ((modes_now() & (RMM_DIAG_MODE_BOUNDS | RMM_DIAG_MODE_GUARDS)) != 0 &&
-        !is_launch(call)) {
+        !cupti_launch_is_kernel(call)) {
         on_ranges(call, data);
     }
 }
 
 static void on_success(CUpti_CallbackId call, const CUpti_CallbackData *data)
 {
-    if (!needs_launches(modes_now())) {
+    if (!cupti_needs_launches(modes_now())) {
         return;
     }
-    if (is_graph_launch(call)) {
+    if (cupti_launch_is_graph(call)) {
         on_graph_launch(call, data);
-    } else if (is_launch(call)) {
+    } else if (cupti_launch_is_kernel(call)) {
         on_launch(call, data);
-    } else if (needs_uses(modes_now()) || cupti_graphs_is_capturing()) {
+    } else if (cupti_needs_uses(modes_now()) || cupti_graphs_is_capturing()) {
         on_ranges(call, data);
     }
 }
@@ -410,7 +290,14 @@ static const CUpti_CallbackId reset_calls[] = {
     CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxRelease,
     CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxRelease_v2};
 
-enum { RESET_CALLS = sizeof(reset_calls) / sizeof(reset_calls[0]) };
+static bool reset_call(size_t i, cupti_call_t *call_out)
+{
+    if (i >= sizeof(reset_calls) / sizeof(reset_calls[0])) {
+        return false;
+    }
+    *call_out = (cupti_call_t){.id = reset_calls[i]};
+    return true;
+}
 
 static bool is_release(CUpti_CallbackId call)
 {
@@ -436,14 +323,15 @@ static bool on_reset(CUpti_CallbackId call, const CUpti_CallbackData *data)
 
 static void on_driver_call(CUpti_CallbackId call, const CUpti_CallbackData *data)
 {
-    if (!is_launch(call)) {
+    if (!cupti_launch_is_kernel(call)) {
         cupti_graphs_count(call, data);
-        if (needs_launches(modes_now())) {
+        if (cupti_needs_launches(modes_now())) {
             cupti_graphs_each(call, data, on_order_event, source.engine);
         }
     }
     on_order(call, data); /* before a copy between devices, which waits for them */
-    if (!is_launch(call) && (on_block(call, data) || on_reset(call, data))) {
+    if (!cupti_launch_is_kernel(call) &&
+        (on_block(call, data) || on_reset(call, data))) {
         return;
     }
     if (data->callbackSite == CUPTI_API_ENTER) {
@@ -504,7 +392,8 @@ say_error(char text[INJECT_TEXT_BYTES], const char *call, CUptiResult result)
 {
     const char *why = NULL;
 
-    if (source.api.result_string(result, &why) != CUPTI_SUCCESS || why == NULL) {
+    if (source.callbacks.api.result_string(result, &why) != CUPTI_SUCCESS ||
+        why == NULL) {
         why = "unknown";
     }
     snprintf(text, INJECT_TEXT_BYTES, "error:%s: %s (%d)", call, why, (int)result);
@@ -513,7 +402,7 @@ say_error(char text[INJECT_TEXT_BYTES], const char *call, CUptiResult result)
 static CUptiResult subscribe(char *rival, size_t rival_bytes)
 {
 #ifdef CUpti_SubscriberParams_STRUCT_SIZE
-    if (source.api.subscribe_v2 != NULL) {
+    if (source.callbacks.api.subscribe_v2 != NULL) {
         CUpti_SubscriberParams params = {
             .structSize = CUpti_SubscriberParams_STRUCT_SIZE,
             .subscriberName = "rmm-c",
@@ -521,128 +410,46 @@ static CUptiResult subscribe(char *rival, size_t rival_bytes)
             .oldSubscriberSize = rival_bytes,
         };
 
-        return source.api.subscribe_v2(&source.subscriber, on_callback, NULL, &params);
+        return source.callbacks.api.subscribe_v2(
+            &source.callbacks.subscriber, on_callback, NULL, &params);
     }
 #else
     (void)rival_bytes;
     rival[0] = '\0';
 #endif
-    return source.api.subscribe(&source.subscriber, on_callback, NULL);
-}
-
-/* Calls that are followed until the end, whatever the modes are. */
-static bool is_lasting(CUpti_CallbackId call)
-{
-    return cupti_capture_is_call(call) ||
-           (inject_cupti_follows_driver() &&
-            (cupti_blocks_is_call(call) || cupti_foreign_is_call(call)));
-}
-
-static CUptiResult enable(CUpti_CallbackId call, bool on)
-{
-    if (!on && is_lasting(call)) {
-        return CUPTI_SUCCESS;
-    }
-    return source.api.enable_callback(
-        on, source.subscriber, CUPTI_CB_DOMAIN_DRIVER_API, call);
-}
-
-static CUptiResult enable_each(const CUpti_CallbackId *calls, size_t count, bool on)
-{
-    CUptiResult result = CUPTI_SUCCESS;
-
-    for (size_t i = 0; i < count && result == CUPTI_SUCCESS; i++) {
-        result = enable(calls[i], on);
-    }
-    return result;
-}
-
-static CUptiResult enable_listed(bool (*call_at)(size_t, cupti_call_t *), bool on)
-{
-    CUptiResult result = CUPTI_SUCCESS;
-    cupti_call_t call;
-
-    for (size_t i = 0; result == CUPTI_SUCCESS && call_at(i, &call); i++) {
-        result = enable(call.id, on);
-        if (result == CUPTI_ERROR_INVALID_PARAMETER && call.is_recent) {
-            result = CUPTI_SUCCESS; /* CUPTI is older than the headers */
-        }
-    }
-    return result;
-}
-
-/* The groups of callbacks of which `on` says whether these modes need them. */
-static CUptiResult enable_groups(uint32_t before, uint32_t modes, bool on)
-{
-    CUptiResult result = CUPTI_SUCCESS;
-
-    if (needs_launches(modes) == on && (on || needs_launches(before))) {
-        result = enable_each(launch_calls, LAUNCH_CALLS, on);
-        if (result == CUPTI_SUCCESS) {
-            result = enable_each(graph_calls, GRAPH_CALLS, on);
-        }
-        if (result == CUPTI_SUCCESS) {
-            result = enable_listed(cupti_graph_call, on);
-        }
-        if (result == CUPTI_SUCCESS) {
-            result = enable_listed(cupti_order_stream_call, on);
-        }
-    }
-    if (result == CUPTI_SUCCESS && needs_ranges(modes) == on &&
-        (on || needs_ranges(before))) {
-        result = enable_listed(cupti_range_call, on);
-    }
-    if (result == CUPTI_SUCCESS && needs_order(modes) == on &&
-        (on || needs_order(before))) {
-        result = enable_listed(cupti_order_call, on);
-    }
-    return result;
-}
-
-/* Callbacks for these modes instead of those before. Groups have calls in common: so those
- * that are needed are enabled last, also if they were. */
-static CUptiResult follow(uint32_t modes)
-{
-    uint32_t before = modes_now();
-    CUptiResult result = enable_groups(before, modes, false);
-
-    if (result == CUPTI_SUCCESS) {
-        result = enable_groups(before, modes, true);
-    }
-    atomic_store_explicit(&source.modes, modes, memory_order_relaxed);
-    return result;
+    return source.callbacks.api.subscribe(
+        &source.callbacks.subscriber, on_callback, NULL);
 }
 
 uint32_t inject_cupti_set_modes(uint32_t modes)
 {
     uint32_t before = modes_now();
 
-    if (follow(modes) == CUPTI_SUCCESS) {
+    if (cupti_switch_follow(&source.callbacks, modes) == CUPTI_SUCCESS) {
         return modes;
     }
-    (void)follow(before);
+    (void)cupti_switch_follow(&source.callbacks, before);
     return before;
 }
 
 static bool enable_all(uint32_t modes, char text[INJECT_TEXT_BYTES])
 {
-    CUptiResult result = source.api.enable_callback(
-        1, source.subscriber, CUPTI_CB_DOMAIN_RESOURCE,
-        CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING);
+    const cupti_switch_t *callbacks = &source.callbacks;
+    CUptiResult result = cupti_switch_enable_resource(
+        callbacks, CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING);
 
     if (result == CUPTI_SUCCESS) {
-        result = source.api.enable_callback(
-            1, source.subscriber, CUPTI_CB_DOMAIN_RESOURCE,
-            CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING);
+        result = cupti_switch_enable_resource(
+            callbacks, CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING);
     }
     if (result == CUPTI_SUCCESS) {
-        result = enable_each(reset_calls, RESET_CALLS, true);
+        result = cupti_switch_enable(callbacks, reset_call, true);
     }
     if (result == CUPTI_SUCCESS) {
-        result = enable_listed(cupti_capture_call, true);
+        result = cupti_switch_enable(callbacks, cupti_capture_call, true);
     }
     if (result == CUPTI_SUCCESS) {
-        result = follow(modes);
+        result = cupti_switch_follow(&source.callbacks, modes);
     }
     if (result != CUPTI_SUCCESS) {
         say_error(text, "cuptiEnableCallback", result);
@@ -673,7 +480,7 @@ static bool open_and_subscribe(char text[INJECT_TEXT_BYTES])
 {
     char reason[INJECT_TEXT_BYTES - sizeof("error:")] = "";
 
-    if (!cupti_api_open(&source.api, reason, sizeof(reason))) {
+    if (!cupti_api_open(&source.callbacks.api, reason, sizeof(reason))) {
         snprintf(text, INJECT_TEXT_BYTES, "error:%s", reason);
         return false;
     }
@@ -703,10 +510,7 @@ static bool ask_stream(rmm_stream_t stream, uint32_t *flags_out, uint64_t *id_ou
 bool inject_cupti_start(
     rmm_diag_engine_t *engine, uint32_t modes, char text[INJECT_TEXT_BYTES])
 {
-    if (!inject_layouts_init(&source.layouts, cupti_api_queries())) {
-        snprintf(text, INJECT_TEXT_BYTES, "error:no host memory");
-        return false;
-    }
+    inject_layouts_init(&source.layouts, cupti_api_queries());
     source.engine = engine;
     if (inject_cupti_follows_driver()) {
         /* release: pairs with on_taken() */
@@ -720,7 +524,7 @@ bool inject_cupti_start(
     }
     if (!enable_all(modes, text)) {
         if (!inject_cupti_follows_driver()) {
-            (void)source.api.unsubscribe(source.subscriber);
+            (void)source.callbacks.api.unsubscribe(source.callbacks.subscriber);
         }
         return false;
     }
@@ -738,12 +542,13 @@ void inject_cupti_follow_driver(const inject_library_t *library)
     source.blocks = (cupti_blocks_t){*library, cupti_api_is_capturing()};
     /* relaxed: no call is seen before it is enabled */
     atomic_store_explicit(&source.has_blocks, true, memory_order_relaxed);
-    if (enable_listed(cupti_block_call, true) != CUPTI_SUCCESS ||
-        enable_listed(cupti_foreign_call, true) != CUPTI_SUCCESS ||
-        source.api.enable_callback(
-            1, source.subscriber, CUPTI_CB_DOMAIN_RESOURCE,
-            CUPTI_CBID_RESOURCE_MODULE_LOADED) != CUPTI_SUCCESS) {
-        (void)source.api.unsubscribe(source.subscriber);
+    if (cupti_switch_enable(&source.callbacks, cupti_block_call, true) !=
+            CUPTI_SUCCESS ||
+        cupti_switch_enable(&source.callbacks, cupti_foreign_call, true) !=
+            CUPTI_SUCCESS ||
+        cupti_switch_enable_resource(
+            &source.callbacks, CUPTI_CBID_RESOURCE_MODULE_LOADED) != CUPTI_SUCCESS) {
+        (void)source.callbacks.api.unsubscribe(source.callbacks.subscriber);
         atomic_store_explicit(&source.has_blocks, false, memory_order_relaxed);
     }
 }

@@ -41,8 +41,7 @@ static const uint32_t row_counts[] = {32768, 8192, 2048};
 enum { COPIES_MAX = 8, RESOURCE_ID_BITS = 24 };
 
 typedef struct copy {
-    /* of the blocks that it gives; 0: not known yet, or an older one */
-    _Atomic(size_t) block_bytes;
+    _Atomic(size_t) block_bytes; /* of those that it gives; 0: not known yet */
     atomic_bool is_followed;
 } copy_t;
 
@@ -58,15 +57,13 @@ RMM_API void rmm_diag_injected_v1(rmm_diag_attach_fn attach);
 /* NULL until launches come: blocks without launches would all look unused. */
 static _Atomic(rmm_diag_engine_t *) active_engine;
 
-/* An older library does not report in which order a block may be used, nor where it ends. Each copy
- * numbers its resources from 1; here those of two get different numbers. */
+/* Each copy numbers its resources from 1; here those of two get different numbers. */
 static rmm_diag_block_v1_t
 known_part(const copy_t *copy, const rmm_diag_block_v1_t *block)
 {
     rmm_diag_block_v1_t part = {0};
     size_t bytes = atomic_load_explicit(&copy->block_bytes, memory_order_relaxed);
 
-    bytes = bytes != 0 ? bytes : offsetof(rmm_diag_block_v1_t, stream);
     memcpy(&part, block, bytes < sizeof(part) ? bytes : sizeof(part));
     part.resource_id += (uint32_t)(copy - copies) << RESOURCE_ID_BITS;
     return part;
@@ -165,7 +162,7 @@ static bool ask_simulated(rmm_stream_t stream, uint32_t *flags_out, uint64_t *id
     return facts_simulated(stream, flags_out, id_out) == 0;
 }
 
-/* What the GPU has found behind the last call of the program. */
+/* Collects the findings of the GPU after the last call of the program. */
 __attribute__((destructor)) static void settle_at_exit(void)
 {
     /* acquire: as above */
@@ -225,7 +222,7 @@ static rmm_guard_answer_t queue_guards(
                : RMM_GUARD_REFUSED;
 }
 
-/* NULL: an older library. */
+/* NULL: nothing can be queued there. */
 static rmm_guard_queue_fn find_queue(const rmm_diag_services_v1_t *services)
 {
     if (strcmp(services->driver_name, "cuda") == 0) {
@@ -259,7 +256,7 @@ make_timeline(const rmm_diag_services_v1_t *services, rmm_diag_engine_desc_t *de
     }
 }
 
-/* What is no number asks for nothing; rmm-run refuses it. */
+/* 0 for text that is no number; rmm-run refuses it. */
 static uint64_t read_quarantine(void)
 {
     const char *setting = getenv("RMM_DIAG_QUARANTINE");

@@ -14,8 +14,7 @@ enum {
     QUERY_OK = 0,
     QUERY_INVALID_VALUE = 1,    /* CUDA_ERROR_INVALID_VALUE: no such parameter */
     QUERY_INVALID_HANDLE = 400, /* CUDA_ERROR_INVALID_HANDLE: not a function */
-    LAYOUTS_MAX = 16384,        /* then all are forgotten: they can be asked again */
-    FIRST_BUCKETS = 256
+    LAYOUTS_MAX = 16384         /* then all are forgotten: they can be asked again */
 };
 
 /* CU_LAUNCH_PARAM_*: keys of `extra` */
@@ -28,26 +27,21 @@ enum {
 
 /* --- table ------------------------------------------------------------------------- */
 
-bool inject_layouts_init(inject_layouts_t *layouts, inject_queries_t queries)
+void inject_layouts_init(inject_layouts_t *layouts, inject_queries_t queries)
 {
-    *layouts = (inject_layouts_t){
-        .buckets = calloc(FIRST_BUCKETS, sizeof(*layouts->buckets)),
-        .mask = FIRST_BUCKETS - 1,
-        .queries = queries,
-    };
+    *layouts = (inject_layouts_t){.queries = queries};
     rmm__mutex_init(&layouts->lock);
-    return layouts->buckets != NULL;
 }
 
 static void clear_locked(inject_layouts_t *layouts)
 {
+    rmm_pointer_map_entry_t entry;
+    size_t from = 0;
+
     RMM_ASSERT_LOCKED(&layouts->lock);
-    for (uint32_t i = 0; i <= layouts->mask && layouts->count > 0; i++) {
-        if (layouts->buckets[i] != NULL) {
-            free(layouts->buckets[i]);
-            layouts->buckets[i] = NULL;
-            layouts->count--;
-        }
+    while (rmm__pointer_map_any(&layouts->by_function, &from, &entry)) {
+        free(entry.owner);
+        rmm__pointer_map_erase(&layouts->by_function, entry.ptr);
     }
 }
 
@@ -61,64 +55,32 @@ void inject_layouts_clear(inject_layouts_t *layouts)
 void inject_layouts_fini(inject_layouts_t *layouts)
 {
     inject_layouts_clear(layouts);
-    free(layouts->buckets);
+    rmm__pointer_map_fini(&layouts->by_function);
     rmm__mutex_fini(&layouts->lock);
 }
 
-static inject_layout_t **
-bucket_in(inject_layout_t **buckets, uint32_t mask, const void *function)
+static inject_layout_t *find_locked(inject_layouts_t *layouts, const void *function)
 {
-    uint64_t hash = (uint64_t)(uintptr_t)function * 0x9e3779b97f4a7c15ull;
-    uint32_t at = (uint32_t)(hash >> 32) & mask;
-
-    while (buckets[at] != NULL && buckets[at]->function != function) {
-        at = (at + 1) & mask;
-    }
-    return &buckets[at];
-}
-
-/* False: no room and no memory for more. */
-static bool make_room_locked(inject_layouts_t *layouts)
-{
-    uint32_t mask = layouts->mask * 2 + 1;
-    inject_layout_t **buckets = NULL;
+    rmm_pointer_map_entry_t entry = {.owner = NULL};
 
     RMM_ASSERT_LOCKED(&layouts->lock);
-    if (layouts->count == LAYOUTS_MAX) {
-        clear_locked(layouts);
-    }
-    if (2 * (layouts->count + 1) <= layouts->mask + 1) {
-        return true;
-    }
-    buckets = calloc((size_t)mask + 1, sizeof(*buckets));
-    if (buckets == NULL) {
-        return false;
-    }
-    for (uint32_t i = 0; i <= layouts->mask; i++) {
-        if (layouts->buckets[i] != NULL) {
-            *bucket_in(buckets, mask, layouts->buckets[i]->function) =
-                layouts->buckets[i];
-        }
-    }
-    free(layouts->buckets);
-    layouts->buckets = buckets;
-    layouts->mask = mask;
-    return true;
+    (void)rmm__pointer_map_find_entry(&layouts->by_function, function, &entry);
+    return entry.owner;
 }
 
 /* Takes the layout over: keeps it, or frees it where it is not wanted. */
 static void keep(inject_layouts_t *layouts, inject_layout_t *layout)
 {
     rmm__mutex_lock(&layouts->lock);
-    if (make_room_locked(layouts)) {
-        inject_layout_t **bucket =
-            bucket_in(layouts->buckets, layouts->mask, layout->function);
-
-        if (*bucket == NULL) {
-            *bucket = layout;
-            layouts->count++;
-            layout = NULL;
-        }
+    if (layouts->by_function.count == LAYOUTS_MAX) {
+        clear_locked(layouts);
+    }
+    if (find_locked(layouts, layout->function) == NULL &&
+        rmm__pointer_map_reserve(&layouts->by_function)) {
+        rmm__pointer_map_insert_entry(
+            &layouts->by_function,
+            &(rmm_pointer_map_entry_t){(void *)(uintptr_t)layout->function, 0, layout});
+        layout = NULL;
     }
     rmm__mutex_unlock(&layouts->lock);
     free(layout); /* another thread was first, or there is no room */
@@ -306,7 +268,7 @@ static bool gather_by_layout(
     bool good = false;
 
     rmm__mutex_lock(&layouts->lock);
-    layout = *bucket_in(layouts->buckets, layouts->mask, function);
+    layout = find_locked(layouts, function);
     if (layout != NULL) {
         good = gather(words, layout, values);
     }

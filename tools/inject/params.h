@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 #include "core/mutex.h"
+#include "core/pointer_map.h"
 
 #define INJECT_PARAM_BYTES_MAX 65536u /* twice what CUDA 13 takes */
 #define INJECT_WORDS_INLINE 512u      /* 4 KiB: all but unusual kernels */
@@ -55,8 +56,7 @@ typedef struct inject_layout {
 
 typedef struct inject_layouts {
     rmm_mutex_t lock;
-    inject_layout_t **buckets; /* open addressing by function; NULL: free */
-    uint32_t mask, count;
+    rmm_pointer_map_t by_function; /* owner: the inject_layout_t */
     inject_queries_t queries;
 } inject_layouts_t;
 
@@ -75,8 +75,7 @@ typedef struct inject_params {
     void *const *extra;     /* keys and values, as cuLaunchKernel's */
 } inject_params_t;
 
-/* False: no host memory. */
-bool inject_layouts_init(inject_layouts_t *layouts, inject_queries_t queries);
+void inject_layouts_init(inject_layouts_t *layouts, inject_queries_t queries);
 void inject_layouts_fini(inject_layouts_t *layouts);
 
 /* Function handles may name other functions from now on (a module is unloaded). */

@@ -4,24 +4,25 @@
 
 #include <stdatomic.h>
 
+#include "core/hash.h"
 #include "diag/stream_key.h"
 
 #define PLACES 1024u /* a power of two; two streams at one place are asked for again */
 
-static rmm_diag_engine_t *told;
+static rmm_diag_engine_t *to_engine;
 static inject_stream_query_fn ask;
-static _Atomic(uint64_t) seen[PLACES]; /* keys of streams that are told; 0: none */
+static _Atomic(uint64_t)
+    seen[PLACES]; /* keys of streams that the engine knows; 0: none */
 
 void inject_streams_open(rmm_diag_engine_t *engine, inject_stream_query_fn query)
 {
-    told = engine;
+    to_engine = engine;
     ask = query;
 }
 
 static _Atomic(uint64_t) *place_of(uint64_t key)
 {
-    /* Fibonacci hashing: the upper bits of the product */
-    return &seen[((key * 0x9e3779b97f4a7c15ull) >> 32) % PLACES];
+    return &seen[(rmm__hash(key) >> 32) % PLACES];
 }
 
 static void tell(rmm_stream_t stream, uint32_t flags, uint64_t id)
@@ -35,7 +36,7 @@ static void tell(rmm_stream_t stream, uint32_t flags, uint64_t id)
         .words = words,
         .word_count = 2};
 
-    rmm__diag_engine_on_event(told, &event);
+    rmm__diag_engine_on_event(to_engine, &event);
 }
 
 void inject_streams_see(rmm_stream_t stream)
@@ -45,7 +46,7 @@ void inject_streams_see(rmm_stream_t stream)
     uint64_t id = UINT64_MAX;
     uint32_t flags = 0;
 
-    /* relaxed: whoever finds it there is told nothing by it */
+    /* relaxed: a key publishes nothing but itself */
     if (ask == NULL || key == RMM_STREAM_KEY_LEGACY ||
         atomic_load_explicit(place, memory_order_relaxed) == key ||
         !ask(stream, &flags, &id)) {
@@ -91,7 +92,7 @@ void inject_streams_report(const rmm_diag_event_v1_t *event)
     } else if (has_stream(event)) {
         inject_streams_see(event->stream);
     }
-    rmm__diag_engine_on_event(told, event);
+    rmm__diag_engine_on_event(to_engine, event);
     if (event->kind == RMM_DIAG_STREAM_CREATE) {
         inject_streams_see(event->stream);
     }

@@ -64,7 +64,7 @@ least_growth(const advice_candidate_t *candidates, size_t count)
     return least;
 }
 
-/* Of those that need at most `most` hundredths. */
+/* The fastest candidate that needs at most `most` hundredths. */
 static const advice_candidate_t *
 fastest(const advice_candidate_t *candidates, size_t count, unsigned most)
 {

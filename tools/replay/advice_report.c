@@ -30,7 +30,7 @@ static void print_candidate(
         candidate->ns_per_operation);
 }
 
-/* What the figures do not show. */
+/* Prints facts that the figures do not show. */
 static void print_notes(const plan_t *plan, FILE *out)
 {
     if (plan->thread_count > 1) {

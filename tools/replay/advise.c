@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include <rmm/rmm.h>
-#include <rmm/sim.h>
 
 #include "common/error.h"
 #include "common/standard_output.h"
@@ -21,6 +20,7 @@
 #include "replay/held.h"
 #include "replay/pool.h"
 #include "replay/replay.h"
+#include "replay/simulated.h"
 
 #define TIMED_RUNS 5
 #define GIB ((uint64_t)1 << 30)
@@ -38,7 +38,7 @@ typedef struct run {
     uint64_t reserved_bytes; /* held at the end */
 } run_t;
 
-/* What runs on the simulated GPU is not shown among the programs of this machine. */
+/* Keeps runs on the simulated GPU out of the list of this machine's programs. */
 bool advise_prepare(void)
 {
     const char *driver = getenv("RMM_DRIVER");
@@ -195,7 +195,7 @@ static bool time_all(const plan_t *plan, advice_candidate_t *candidates, size_t 
     return true;
 }
 
-/* Of the resources that can have it; false: said why on stderr. */
+/* Measures the resources that can run the plan; false: stderr says why. */
 static bool
 measure_all(const plan_t *plan, advice_candidate_t *candidates, size_t *count_out)
 {
@@ -226,7 +226,12 @@ bool advise(const plan_t *plan, const char *log, bool json)
         tool_error("no host memory");
         return false;
     }
-    rmm_sim_run_promptly(); /* no work runs on the GPU, so nothing is late */
+    const simulated_t *gpu = simulated();
+    if (gpu == NULL) {
+        tool_error("%s", rmm_last_error_message());
+        return false;
+    }
+    gpu->run_promptly(); /* no work runs on the GPU, so nothing is late */
     size_t count;
     if (!measure_all(plan, candidates, &count) || !time_all(plan, candidates, count)) {
         return false;

@@ -5,7 +5,7 @@
 
 #include <rmm/resource.h>
 
-/* What the resource counts, with the reserved_bytes of the one of the stack that holds most.
+/* The resource's statistics, with the reserved_bytes of the one of the stack that holds most.
  * False: see the last error. */
 bool held_stats(const rmm_resource_t *resource, rmm_stats_t *out);
 

@@ -15,7 +15,7 @@ void json_stream_init(json_stream_t *stream, json_stream_more_fn more, void *con
     *stream = (json_stream_t){.more = more, .context = context, .line = 1};
 }
 
-/* What jansson says may quote the file. */
+/* Cleans the message, because jansson's may quote the file. */
 static void fail(json_stream_t *stream, const char *text)
 {
     if (stream->problem[0] != '\0') {

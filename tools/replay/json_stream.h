@@ -15,7 +15,7 @@
 
 #include <jansson.h>
 
-#include "replay/log.h"
+#include "replay/alloc_log.h"
 
 #define JSON_STREAM_VALUE_MAX ((size_t)16 << 20)
 

@@ -6,7 +6,7 @@
 #ifndef RMM_TOOLS_REPLAY_LOG_FILE_H
 #define RMM_TOOLS_REPLAY_LOG_FILE_H
 
-#include "replay/log.h"
+#include "replay/alloc_log.h"
 
 #define LOG_FILE_ERROR_MAX 256
 

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include <rmm/rmm.h>
-#include <rmm/sim.h>
 
 #include "common/error.h"
 #include "common/library_log.h"
@@ -26,7 +25,8 @@
 #include "replay/pool.h"
 #include "replay/replay.h"
 #include "replay/report.h"
-#include "segment/text.h"
+#include "replay/simulated.h"
+#include "segment/clean_text.h"
 
 const char *const tool_name = "rmm-replay";
 
@@ -253,8 +253,10 @@ static bool try_capacities(session_t *session)
     const replay_options_t *options = &session->options;
     report_t *report = &session->report;
     bool worked = true;
-    if (!options->verify) { /* nothing runs on the GPU, so nothing is late */
-        rmm_sim_run_promptly();
+    const simulated_t *gpu = simulated();
+    if (gpu != NULL &&
+        !options->verify) { /* nothing runs on the GPU, so nothing is late */
+        gpu->run_promptly();
     }
     if (options->find_capacity) {
         worked = pool_find_capacity(

@@ -86,46 +86,46 @@ static const char *parse_path(const char *text, void *field)
 #define FIELD(name) offsetof(replay_options_t, name)
 
 static const tool_option_t table[] = {
-    {"resource", "SPEC", parse_resource, FIELD(resource),
+    {"resource", 0, "SPEC", parse_resource, FIELD(resource),
      "the resource that serves the allocations, written as in RMM_RESOURCE:\npool "
      "(default), pool_virtual, arena, async, cuda, managed,\nstatistics+pool:50%, ..."},
-    {"pool-bytes", "N", parse_pool_bytes, FIELD(pool_bytes),
+    {"pool-bytes", 0, "N", parse_pool_bytes, FIELD(pool_bytes),
      "size of the pool, initial and maximum, or of the arena,\n"
      "rounded down to 256 (KiB, MiB, GiB, TiB may follow the\n"
      "number); default: a pool grows from nothing, an arena has\n"
      "half of what the device has free"},
-    {"speed", "max|FACTOR", parse_speed, FIELD(speed),
+    {"speed", 0, "max|FACTOR", parse_speed, FIELD(speed),
      "max (default): without pauses; 1: at the recorded speed;\n"
      "10: ten times faster"},
-    {"repeat", "N", parse_repeat, FIELD(repeat),
+    {"repeat", 0, "N", parse_repeat, FIELD(repeat),
      "replay N times; blocks left by one run are freed before the next"},
-    {"verify", NULL, NULL, FIELD(verify),
+    {"verify", 0, NULL, NULL, FIELD(verify),
      "write a pattern into every block on its stream and check\n"
      "it before the free; a mismatch gives exit status 1"},
-    {"strict", NULL, NULL, FIELD(strict),
+    {"strict", 0, NULL, NULL, FIELD(strict),
      "stop at the first row that cannot be replayed"},
-    {"hold", "SECONDS", parse_hold, FIELD(hold_seconds),
+    {"hold", 0, "SECONDS", parse_hold, FIELD(hold_seconds),
      "wait at the end while the log's remaining blocks stay\n"
      "allocated; SIGTERM and SIGINT end the wait early"},
-    {"find-capacity", NULL, NULL, FIELD(find_capacity),
+    {"find-capacity", 0, NULL, NULL, FIELD(find_capacity),
      "find the smallest pool (or arena) that can replay the log, between\n"
      "its peak and four times the peak, to a thousandth of the peak\n"
      "(at least 256 bytes); each trial uses a new pool"},
-    {"capacity-curve", NULL, NULL, FIELD(capacity_curve),
+    {"capacity-curve", 0, NULL, NULL, FIELD(capacity_curve),
      "try every capacity from 1.00 to 1.40 of the log's peak in steps\n"
      "of 0.01, with a new pool (or arena) each; print which succeed, the\n"
      "safe capacity (it and all larger ones succeed) and the holes (those\n"
      "that fail although a smaller one succeeds)"},
-    {"advise", NULL, NULL, FIELD(advise),
+    {"advise", 0, NULL, NULL, FIELD(advise),
      "recommend a resource and its size for the program, with reasons:\n"
      "replays the log on pool, pool_virtual, arena and binning, always on\n"
      "the simulated GPU"},
-    {"csv", "FILE", parse_path, FIELD(csv_path),
+    {"csv", 0, "FILE", parse_path, FIELD(csv_path),
      "write the live and reserved bytes after the operations to FILE\n"
      "as CSV; the run is not timed (rmm-timeline draws a page)"},
-    {"json", NULL, NULL, FIELD(json), "print one JSON object"},
-    {"help", NULL, NULL, FIELD(help), "print this and exit (also -h)"},
-    {"version", NULL, NULL, FIELD(version), "print the version and exit (also -V)"},
+    {"json", 0, NULL, NULL, FIELD(json), "print one JSON object"},
+    {"help", 'h', NULL, NULL, FIELD(help), "print this and exit"},
+    {"version", 'V', NULL, NULL, FIELD(version), "print the version and exit"},
 };
 
 const tool_command_t replay_command = {

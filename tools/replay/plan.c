@@ -29,10 +29,10 @@ void plan_fini(plan_t *plan)
     free(plan->handle_bytes);
     free(plan->free_handles);
     free(plan->null_handles);
-    map_fini(&plan->live);
-    map_fini(&plan->thread_index);
-    map_fini(&plan->stream_index);
-    map_fini(&plan->default_index);
+    rmm__pointer_map_fini(&plan->live);
+    rmm__pointer_map_fini(&plan->thread_index);
+    rmm__pointer_map_fini(&plan->stream_index);
+    rmm__pointer_map_fini(&plan->default_index);
     plan_init(plan);
 }
 
@@ -78,15 +78,34 @@ static bool reserve_handle(plan_t *plan)
     return true;
 }
 
-/* The index of key in a numbering; a new key gets the next of *count. */
-static bool number_key(map_t *map, uint64_t key, size_t *count, uint32_t *out)
+static bool find_index(const rmm_pointer_map_t *map, uint64_t key, uint32_t *out)
 {
-    const uint32_t *known = map_find(map, key);
-    if (known != NULL) {
-        *out = *known;
+    size_t bytes;
+    bool is_known = rmm__pointer_map_find(map, (void *)(uintptr_t)key, &bytes);
+    if (is_known) {
+        *out = (uint32_t)(bytes - 1);
+    }
+    return is_known;
+}
+
+/* False: no host memory. */
+static bool add_index(rmm_pointer_map_t *map, uint64_t key, uint32_t index)
+{
+    bool has_room = rmm__pointer_map_reserve(map);
+    if (has_room) {
+        rmm__pointer_map_insert(map, (void *)(uintptr_t)key, (size_t)index + 1);
+    }
+    return has_room;
+}
+
+/* The index of key in a numbering; a new key gets the next of *count. */
+static bool
+number_key(rmm_pointer_map_t *map, uint64_t key, size_t *count, uint32_t *out)
+{
+    if (find_index(map, key, out)) {
         return true;
     }
-    if (!map_insert(map, key, (uint32_t)*count)) {
+    if (!add_index(map, key, (uint32_t)*count)) {
         return false;
     }
     *out = (uint32_t)(*count)++;
@@ -97,11 +116,9 @@ static bool number_stream(plan_t *plan, const log_row_t *row, uint32_t *out)
 {
     uint64_t handle = row->stream == LEGACY_HANDLE ? 0 : row->stream;
     bool per_thread = handle == PER_THREAD_HANDLE;
-    map_t *map = per_thread ? &plan->default_index : &plan->stream_index;
+    rmm_pointer_map_t *map = per_thread ? &plan->default_index : &plan->stream_index;
     uint64_t key = per_thread ? row->thread : handle;
-    const uint32_t *known = map_find(map, key);
-    if (known != NULL) {
-        *out = *known;
+    if (find_index(map, key, out)) {
         return true;
     }
     size_t index = plan->stream_count;
@@ -176,10 +193,11 @@ static plan_result_t
 add_allocation(plan_t *plan, const log_row_t *row, char problem[LOG_PROBLEM_MAX])
 {
     bool is_null = row->pointer == 0;
+    uint32_t handle;
     if (is_null && row->bytes > 0) {
         return refuse(problem, "allocate of some bytes at address 0,", row);
     }
-    if (!is_null && map_find(&plan->live, row->pointer) != NULL) {
+    if (!is_null && find_index(&plan->live, row->pointer, &handle)) {
         return refuse(problem, "allocate of an address that is still allocated,", row);
     }
     if (row->bytes > LIVE_BYTES_MAX - plan->left_bytes) {
@@ -188,11 +206,11 @@ add_allocation(plan_t *plan, const log_row_t *row, char problem[LOG_PROBLEM_MAX]
     if (!reserve_handle(plan)) {
         return PLAN_NO_MEMORY;
     }
-    uint32_t handle = take_handle(plan);
+    handle = take_handle(plan);
     plan->handle_bytes[handle] = row->bytes;
     if (is_null) {
         plan->null_handles[plan->null_handle_count++] = handle;
-    } else if (!map_insert(&plan->live, row->pointer, handle)) {
+    } else if (!add_index(&plan->live, row->pointer, handle)) {
         return PLAN_NO_MEMORY;
     }
     plan->left_count++;
@@ -213,13 +231,8 @@ static bool end_life(plan_t *plan, const log_row_t *row, uint32_t *handle)
         *handle = plan->null_handles[--plan->null_handle_count];
         return true;
     }
-    const uint32_t *live = map_find(&plan->live, row->pointer);
-    if (live == NULL) {
-        return false;
-    }
-    *handle = *live;
-    map_remove(&plan->live, row->pointer);
-    return true;
+    return find_index(&plan->live, row->pointer, handle) &&
+           rmm__pointer_map_erase(&plan->live, (void *)(uintptr_t)row->pointer);
 }
 
 static plan_result_t

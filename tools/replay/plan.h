@@ -9,8 +9,8 @@
 #ifndef RMM_TOOLS_REPLAY_PLAN_H
 #define RMM_TOOLS_REPLAY_PLAN_H
 
-#include "replay/log.h"
-#include "replay/map.h"
+#include "core/pointer_map.h"
+#include "replay/alloc_log.h"
 
 typedef struct plan_op {
     uint64_t bytes;  /* of the allocation, also at its free */
@@ -44,10 +44,10 @@ typedef struct plan {
     uint64_t failure_bytes; /* the largest of them */
 
     /* While building. */
-    map_t live;          /* address to handle */
-    map_t thread_index;  /* thread to index */
-    map_t stream_index;  /* handle to index */
-    map_t default_index; /* thread to index of its default stream */
+    rmm_pointer_map_t live;         /* address to handle; `bytes` is one more, in all */
+    rmm_pointer_map_t thread_index; /* thread to index */
+    rmm_pointer_map_t stream_index; /* handle to index */
+    rmm_pointer_map_t default_index; /* thread to index of its default stream */
     uint64_t *handle_bytes;
     uint32_t *free_handles; /* a stack */
     size_t free_handle_count;

@@ -14,8 +14,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "replay/alloc_log.h"
 #include "replay/json_stream.h"
-#include "replay/log.h"
 
 typedef enum snapshot_result {
     SNAPSHOT_OK,

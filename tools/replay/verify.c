@@ -9,11 +9,12 @@
 #include <string.h>
 
 #include <rmm/device.h>
-#include <rmm/sim.h>
+
+#include "replay/simulated.h"
 
 const verify_backend_t *verify_backend_select(void)
 {
-    if (rmm_sim_active()) {
+    if (simulated() != NULL) {
         return &verify_sim_backend;
     }
 #ifdef RMM_REPLAY_CUDA

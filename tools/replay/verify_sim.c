@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <rmm/sim.h>
+#include "replay/simulated.h"
 
 typedef struct sim_state {
     verify_report_t report;
@@ -73,7 +73,7 @@ static int sim_open(void **state)
     if (sim == NULL) {
         return 2; /* cudaErrorMemoryAllocation */
     }
-    int error = rmm_sim_event_create(&sim->event);
+    int error = simulated()->event_create(&sim->event);
     if (error != 0) {
         free(sim);
         return error;
@@ -87,7 +87,8 @@ static int sim_fill(void *state, const verify_block_t *block, rmm_stream_t strea
     (void)state;
     const void *params[] = {block};
     const size_t param_bytes[] = {sizeof *block};
-    return rmm_sim_launch("verify_fill", fill_kernel, stream, params, param_bytes, 1);
+    return simulated()->launch(
+        "verify_fill", fill_kernel, stream, params, param_bytes, 1);
 }
 
 static int sim_check(void *state, const verify_block_t *block, rmm_stream_t stream)
@@ -96,20 +97,21 @@ static int sim_check(void *state, const verify_block_t *block, rmm_stream_t stre
     const verify_report_t *report = &sim->report;
     const void *params[] = {block, &report};
     const size_t param_bytes[] = {sizeof *block, sizeof report};
-    return rmm_sim_launch("verify_check", check_kernel, stream, params, param_bytes, 2);
+    return simulated()->launch(
+        "verify_check", check_kernel, stream, params, param_bytes, 2);
 }
 
 static int sim_order(void *state, rmm_stream_t earlier, rmm_stream_t later)
 {
     sim_state_t *sim = state;
-    int error = rmm_sim_event_record(sim->event, earlier);
-    return error != 0 ? error : rmm_sim_stream_wait_event(later, sim->event);
+    int error = simulated()->event_record(sim->event, earlier);
+    return error != 0 ? error : simulated()->stream_wait_event(later, sim->event);
 }
 
 static int sim_finish(void *state, verify_report_t *report)
 {
     sim_state_t *sim = state;
-    int error = rmm_sim_device_synchronize();
+    int error = simulated()->device_synchronize();
     if (error == 0) {
         *report = sim->report;
     }
@@ -119,7 +121,7 @@ static int sim_finish(void *state, verify_report_t *report)
 static void sim_close(void *state)
 {
     sim_state_t *sim = state;
-    rmm_sim_event_destroy(sim->event);
+    simulated()->event_destroy(sim->event);
     free(sim);
 }
 

@@ -50,23 +50,23 @@ typedef struct found_signals {
 
 /* Writes the errno to the pipe, which exec closes. */
 __attribute__((noreturn)) static void
-become(char **argv, const found_signals_t *found, int told)
+become(char **argv, const found_signals_t *found, int error_fd)
 {
     (void)sigaction(SIGCHLD, &found->of_child, NULL);
     (void)sigprocmask(SIG_SETMASK, &found->blocked, NULL);
     execvp(argv[0], argv);
     int error = errno;
-    (void)!write(told, &error, sizeof(error));
+    (void)!write(error_fd, &error, sizeof(error));
     _exit(127);
 }
 
 /* 0: it runs the program. */
-static int hear_error(int told)
+static int read_error(int error_fd)
 {
     int error = 0;
     ssize_t got;
     do {
-        got = read(told, &error, sizeof(error));
+        got = read(error_fd, &error, sizeof(error));
     } while (got < 0 && errno == EINTR);
     return got == (ssize_t)sizeof(error) ? error : 0;
 }
@@ -95,8 +95,8 @@ int run_child(char **argv, run_child_t *child_out)
     const struct sigaction usual = {.sa_handler = SIG_DFL};
     found_signals_t found;
     sigset_t signals;
-    int told[2];
-    if (pipe2(told, O_CLOEXEC) != 0) {
+    int error_pipe[2];
+    if (pipe2(error_pipe, O_CLOEXEC) != 0) {
         return errno;
     }
     fill_waited_for(&signals);
@@ -105,15 +105,15 @@ int run_child(char **argv, run_child_t *child_out)
     child_out->pid = fork();
     int error = errno;
     if (child_out->pid == 0) {
-        become(argv, &found, told[1]);
+        become(argv, &found, error_pipe[1]);
     }
-    (void)close(told[1]);
+    (void)close(error_pipe[1]);
     if (child_out->pid > 0) {
-        error = hear_error(told[0]);
+        error = read_error(error_pipe[0]);
         int wait_error = wait_for(child_out, &signals);
         error = error != 0 ? error : wait_error;
     }
-    (void)close(told[0]);
+    (void)close(error_pipe[0]);
     (void)sigprocmask(SIG_SETMASK, &found.blocked, NULL);
     return error;
 }

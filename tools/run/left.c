@@ -29,13 +29,13 @@ read_candidate(int dirfd, const char *name, uint64_t since_ns, candidate_t *out)
 {
     rmm_segment_t segment;
     char reason[RMM_SEGMENT_REASON_BYTES];
-    if (!rmm_segment_name_parse(name, NULL) ||
-        rmm_segment_open(&segment, dirfd, name, reason) != RMM_SEGMENT_GOOD) {
+    if (!rmm__segment_name_parse(name, NULL) ||
+        rmm__segment_open(&segment, dirfd, name, reason) != RMM_SEGMENT_GOOD) {
         return false;
     }
     *out = (candidate_t){(pid_t)segment.header.pid, segment.header.start_time_ns};
     bool is_recent = segment.uid == geteuid() && out->made_ns >= since_ns;
-    rmm_segment_close(&segment);
+    rmm__segment_close(&segment);
     return is_recent;
 }
 
@@ -50,10 +50,10 @@ static void note_segment(run_left_t *left, const char *name)
 static bool take_file(run_left_t *left, const char *name)
 {
     rmm_diag_file_t diag;
-    if (rmm_diag_open(&diag, left->dirfd, name, geteuid()) != 0) {
+    if (rmm__diag_open(&diag, left->dirfd, name, geteuid()) != 0) {
         return false;
     }
-    rmm_diag_close(&left->diag);
+    rmm__diag_close(&left->diag);
     left->diag = diag;
     note_segment(left, name);
     return true;
@@ -135,6 +135,6 @@ void run_left_open(run_left_t *left, pid_t pid, uint64_t since_ns)
 
 void run_left_close(run_left_t *left)
 {
-    rmm_diag_close(&left->diag);
+    rmm__diag_close(&left->diag);
     rmm__file_close(&left->dirfd);
 }

@@ -115,7 +115,7 @@ static const char *parse_events(const char *text, void *field)
 }
 
 static const tool_option_t table[] = {
-    {"diag", "MODES", parse_diag, offsetof(run_options_t, diag),
+    {"diag", 0, "MODES", parse_diag, offsetof(run_options_t, diag),
      "comma-separated list: usage (which kernel used which\n"
      "allocation), bounds (copies, fills and prefetches that\n"
      "go past the end of their allocation, uses after free),\n"
@@ -124,40 +124,39 @@ static const tool_option_t table[] = {
      "that the program takes from the driver directly);\n"
      "default: usage,bounds,driver; off: none until a mode is\n"
      "written to diag/mode of the process"},
-    {"quarantine", "BYTES", parse_bytes, offsetof(run_options_t, quarantine),
+    {"quarantine", 0, "BYTES", parse_bytes, offsetof(run_options_t, quarantine),
      "with bounds: keep up to BYTES (64MiB, ...) of freed\n"
      "memory in each pool from being reused, so that more uses\n"
      "after free are found (default: 0)"},
-    {"summary", NULL, NULL, offsetof(run_options_t, summary),
+    {"summary", 0, NULL, NULL, offsetof(run_options_t, summary),
      "print the findings on stderr when the program has ended:\n"
      "the default if no other result is asked for and --diag\n"
      "is not off"},
-    {"no-summary", NULL, NULL, offsetof(run_options_t, no_summary),
+    {"no-summary", 0, NULL, NULL, offsetof(run_options_t, no_summary),
      "do not; without another result, rmm-run replaces itself\n"
      "by the program, and /rmm shows the findings"},
-    {"report", "FILE", parse_path, offsetof(run_options_t, report),
+    {"report", 0, "FILE", parse_path, offsetof(run_options_t, report),
      "write the findings to FILE as JSON when the program has ended"},
-    {"fail-on-finding", NULL, NULL, offsetof(run_options_t, fail_on_finding),
+    {"fail-on-finding", 0, NULL, NULL, offsetof(run_options_t, fail_on_finding),
      "exit with 86 if there are findings other than hints"},
-    {"fail-on-leak", NULL, NULL, offsetof(run_options_t, fail_on_leak),
+    {"fail-on-leak", 0, NULL, NULL, offsetof(run_options_t, fail_on_leak),
      "exit with 86 if a block was never freed, even if its\n"
      "resource has ended"},
-    {"timeline", "FILE", parse_path, offsetof(run_options_t, timeline),
+    {"timeline", 0, "FILE", parse_path, offsetof(run_options_t, timeline),
      "write an HTML page to FILE when the program has ended:\n"
      "its memory over time, its kernels, and the blocks that\n"
      "made up the peak"},
-    {"trace", "FILE", parse_path, offsetof(run_options_t, trace),
+    {"trace", 0, "FILE", parse_path, offsetof(run_options_t, trace),
      "write the same events to FILE as JSON for Perfetto"},
-    {"timeline-events", "N", parse_events, offsetof(run_options_t, timeline_events),
+    {"timeline-events", 0, "N", parse_events, offsetof(run_options_t, timeline_events),
      "keep the last N events for --timeline and --trace, 64\n"
      "bytes each (default: 262144)"},
-    {"suppressions", "FILE", parse_path, offsetof(run_options_t, suppressions),
+    {"suppressions", 0, "FILE", parse_path, offsetof(run_options_t, suppressions),
      "ignore known findings: FILE has lines CLASS:GLOB, where\n"
      "GLOB matches a function, kernel or file (see rmm-run(1))"},
-    {"help", NULL, NULL, offsetof(run_options_t, help),
-     "print this and exit (also -h)"},
-    {"version", NULL, NULL, offsetof(run_options_t, version),
-     "print the version and exit (also -V)"},
+    {"help", 'h', NULL, NULL, offsetof(run_options_t, help), "print this and exit"},
+    {"version", 'V', NULL, NULL, offsetof(run_options_t, version),
+     "print the version and exit"},
 };
 
 static const tool_command_t command = {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/json.h"
-#include "segment/text.h"
+#include "segment/clean_text.h"
 
 enum { NAME_WIDTH = 60, KEY_BYTES = 40 };
 

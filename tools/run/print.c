@@ -1,259 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The report as text and as JSON. In the text each finding is one paragraph: what was done, to
- * which block, and what would be right.
+ * The report as text, with a paragraph for each finding (finding_text.c), and as JSON.
  */
 #include <inttypes.h>
 
 #include "common/foreign_text.h"
 #include "common/json.h"
 #include "diag/diag_names.h"
+#include "run/finding_text.h"
 #include "run/names.h"
 #include "run/report.h"
 
-/* From the block's first byte; negative: before it. */
-static int64_t offset_of(const rmm_diag_finding_info_t *finding)
-{
-    return (int64_t)(finding->address - finding->block_address);
-}
-
 /* --- for people ------------------------------------------------------------------------- */
-
-/* A stream without an id is named by its handle, which is an address. */
-static void print_stream(uint64_t stream_id, FILE *out)
-{
-    if (stream_id == UINT64_MAX) {
-        fputs("a stream", out);
-    } else if (stream_id > UINT32_MAX) {
-        fprintf(out, "stream 0x%" PRIx64, stream_id);
-    } else {
-        fprintf(out, "stream %" PRIu64, stream_id);
-    }
-}
-
-static void print_block(const rmm_diag_finding_info_t *finding, FILE *out)
-{
-    fprintf(
-        out, "a block of %" PRIu64 " %s at 0x%" PRIx64 " of ", finding->block_bytes,
-        finding->block_bytes == 1 ? "byte" : "bytes", finding->block_address);
-    run_resource_print(finding->resource_id, &finding->resource, out);
-    if (finding->device < 0) {
-        fputs(" in host memory", out);
-    } else {
-        fprintf(out, " on device %d", finding->device);
-    }
-}
-
-/* What the call was not ordered after. */
-static void print_other(const rmm_diag_finding_info_t *finding, FILE *out)
-{
-    if (finding->other_call == 0) {
-        fputs("the allocation of its block on ", out);
-    } else {
-        fputs("the use of its block by ", out);
-        run_name_print(finding->other_function, "an unnamed kernel", out);
-        fputs(" on ", out);
-    }
-    print_stream(finding->other_stream_id, out);
-}
-
-static void print_unordered(const rmm_diag_finding_info_t *finding, FILE *out)
-{
-    bool is_free = finding->kind == RMM_DIAG_FREE_UNORDERED;
-    fprintf(out, "  %s: ", rmm_diag_finding_name(finding->kind));
-    run_name_print(
-        is_free ? "" : finding->function, is_free ? "a free" : "an unnamed kernel",
-        out);
-    fputs(" on ", out);
-    print_stream(finding->stream_id, out);
-    fputs(" is not ordered after ", out);
-    print_other(finding, out);
-    fprintf(
-        out, ", %" PRIu64 " %s (%s)\n    ", finding->count,
-        finding->count == 1 ? "time" : "times",
-        rmm_diag_confidence_name(finding->confidence));
-    print_block(finding, out);
-    fputs("\n    record an event on ", out);
-    print_stream(finding->other_stream_id, out);
-    fputs(" after that, and let ", out);
-    print_stream(finding->stream_id, out);
-    fputs(is_free ? " wait for it before the free\n" : " wait for it\n", out);
-}
-
-/* Something broke the guard behind a block: a kernel, or what no check has followed. */
-static bool is_of_guard(const rmm_diag_finding_info_t *finding)
-{
-    return finding->call == 0 || finding->call == RMM_DIAG_CALL_LAUNCH;
-}
-
-static void print_guard(const rmm_diag_finding_info_t *finding, FILE *out)
-{
-    int64_t offset = offset_of(finding);
-    bool is_before = offset < 0;
-    fprintf(out, "  %s: ", rmm_diag_finding_name(finding->kind));
-    run_name_print(
-        finding->function,
-        finding->call == 0 ? "something before the free" : "an unnamed kernel", out);
-    fprintf(
-        out, " wrote %s a block, %" PRIu64 " %s\n    ",
-        is_before ? "before" : "past the end of", finding->count,
-        finding->count == 1 ? "time" : "times");
-    print_block(finding, out);
-    fprintf(
-        out, ", first changed byte: %" PRIu64 " %s\n",
-        is_before ? (uint64_t)-offset : (uint64_t)offset - finding->block_bytes,
-        is_before ? "before its begin" : "past its end");
-    fputs(
-        finding->call == 0
-            ? "    a kernel that is not given the block, or one of a graph: "
-              "run the program under compute-sanitizer\n"
-            : "    check the index of the kernel's last threads; "
-              "compute-sanitizer names the line\n",
-        out);
-}
-
-static void print_out_of_bounds(const rmm_diag_finding_info_t *finding, FILE *out)
-{
-    uint64_t beyond = rmm_diag_bytes_beyond(finding);
-    fprintf(out, "  %s: ", rmm_diag_finding_name(finding->kind));
-    run_name_print(finding->function, "a call", out);
-    fprintf(
-        out, " %ss %" PRIu64 " %s, %" PRIu64 " %s\n",
-        rmm_diag_access_name(finding->access), finding->bytes,
-        finding->bytes == 1 ? "byte" : "bytes", finding->count,
-        finding->count == 1 ? "time" : "times");
-    fputs("    in ", out);
-    print_block(finding, out);
-    fprintf(out, ", from byte %" PRId64, offset_of(finding));
-    if (beyond > 0 && beyond < finding->bytes) {
-        fprintf(
-            out,
-            " to %" PRIu64 " %s past its end\n    allocate %" PRIu64
-            " bytes, or pass at most %" PRIu64 "\n",
-            beyond, beyond == 1 ? "byte" : "bytes", finding->block_bytes + beyond,
-            finding->bytes - beyond);
-    } else if (offset_of(finding) >= (int64_t)finding->block_bytes) {
-        fprintf(
-            out,
-            ", %" PRIu64 " %s behind its end\n"
-            "    check the index: an array of n elements ends before element n\n",
-            (uint64_t)offset_of(finding) - finding->block_bytes,
-            (uint64_t)offset_of(finding) - finding->block_bytes == 1 ? "byte"
-                                                                     : "bytes");
-    } else {
-        fputs(
-            "\n    the range begins outside of the block: "
-            "check the pointer's offset, and that its own block is not freed\n",
-            out);
-    }
-}
-
-static const char *remedy_after_free(const rmm_diag_finding_info_t *finding)
-{
-    if (finding->is_in_graph) {
-        return "free the block when the graph is not launched any more";
-    }
-    if (finding->access == RMM_DIAG_USES) {
-        return "free the block after its last use; "
-               "no error if the kernel does not follow the pointer: "
-               "then clear the pointer, or suppress the finding";
-    }
-    return "free the block after its last use";
-}
-
-static void print_after_free(const rmm_diag_finding_info_t *finding, FILE *out)
-{
-    fprintf(out, "  %s: ", rmm_diag_finding_name(finding->kind));
-    run_name_print(finding->function, "an unnamed kernel", out);
-    fputs(finding->is_in_graph ? " in a graph on " : " on ", out);
-    print_stream(finding->stream_id, out);
-    fprintf(
-        out, " %s freed memory, %" PRIu64 " %s (%s)\n    ",
-        finding->access == RMM_DIAG_USES ? "was passed" : "uses", finding->count,
-        finding->count == 1 ? "time" : "times",
-        rmm_diag_confidence_name(finding->confidence));
-    print_block(finding, out);
-    fprintf(out, ", at byte %" PRId64 ", freed before on ", offset_of(finding));
-    print_stream(finding->other_stream_id, out);
-    fprintf(out, "\n    %s\n", remedy_after_free(finding));
-}
-
-static void print_under_graph(const rmm_diag_finding_info_t *finding, FILE *out)
-{
-    fprintf(out, "  %s: a free on ", rmm_diag_finding_name(finding->kind));
-    print_stream(finding->stream_id, out);
-    fputs(" while a graph can be launched whose ", out);
-    run_name_print(finding->other_function, "unnamed kernel", out);
-    fprintf(
-        out, " uses the block, %" PRIu64 " %s (%s)\n    ", finding->count,
-        finding->count == 1 ? "time" : "times",
-        rmm_diag_confidence_name(finding->confidence));
-    print_block(finding, out);
-    fputs("\n    destroy the graph before the free, or do not launch it again\n", out);
-}
-
-static bool is_refused_free(const rmm_diag_finding_info_t *finding)
-{
-    return finding->kind == RMM_DIAG_DOUBLE_FREE ||
-           finding->kind == RMM_DIAG_WRONG_SIZE_FREE ||
-           finding->kind == RMM_DIAG_INVALID_FREE;
-}
-
-/* Of which block, if any; and what is wrong. */
-static void print_refused_block(const rmm_diag_finding_info_t *finding, FILE *out)
-{
-    if (finding->block_bytes == 0) {
-        fputs("no block of ", out);
-        run_resource_print(finding->resource_id, &finding->resource, out);
-        fputs(" is known there\n", out);
-        return;
-    }
-    print_block(finding, out);
-    if (finding->kind == RMM_DIAG_DOUBLE_FREE) {
-        fputs(", freed before on ", out);
-        print_stream(finding->other_stream_id, out);
-    } else if (finding->kind == RMM_DIAG_INVALID_FREE) {
-        fprintf(out, ", at byte %" PRId64, offset_of(finding));
-    }
-    fputc('\n', out);
-}
-
-static void print_refused_free(const rmm_diag_finding_info_t *finding, FILE *out)
-{
-    static const char *const remedies[] = {
-        [RMM_DIAG_DOUBLE_FREE] = "free it once; the second free was refused",
-        [RMM_DIAG_WRONG_SIZE_FREE] =
-            "pass the size of the allocation; unless a tracking adaptor mended it, "
-            "the free was refused, and the block stays allocated",
-        [RMM_DIAG_INVALID_FREE] =
-            "free a block through the resource that it came from, "
-            "by its first byte; the free was refused"};
-    fprintf(out, "  %s: a free on ", rmm_diag_finding_name(finding->kind));
-    print_stream(finding->stream_id, out);
-    fprintf(
-        out, " of 0x%" PRIx64 " with %" PRIu64 " %s, %" PRIu64 " %s\n    ",
-        finding->address, finding->bytes, finding->bytes == 1 ? "byte" : "bytes",
-        finding->count, finding->count == 1 ? "time" : "times");
-    print_refused_block(finding, out);
-    fprintf(out, "    %s\n", remedies[finding->kind]);
-}
-
-static void print_finding(const rmm_diag_finding_info_t *finding, FILE *out)
-{
-    if (is_refused_free(finding)) {
-        print_refused_free(finding, out);
-    } else if (finding->kind == RMM_DIAG_USE_AFTER_FREE) {
-        print_after_free(finding, out);
-    } else if (finding->kind == RMM_DIAG_FREE_UNDER_GRAPH) {
-        print_under_graph(finding, out);
-    } else if (finding->other_call != RMM_DIAG_NO_CALL) {
-        print_unordered(finding, out);
-    } else if (is_of_guard(finding)) {
-        print_guard(finding, out);
-    } else {
-        print_out_of_bounds(finding, out);
-    }
-}
 
 static void print_not_shown(const run_report_t *report, FILE *out)
 {
@@ -287,7 +45,7 @@ bool run_report_print(const run_report_t *report, FILE *out)
         report->source, report->launches,
         report->launches == 1 ? "launch" : "launches");
     for (uint32_t i = 0; i < report->finding_count; i++) {
-        print_finding(&report->findings[i], out);
+        run_finding_print(&report->findings[i], out);
         run_stacks_print(&report->stacks[i], out);
     }
     print_not_shown(report, out);
@@ -317,7 +75,7 @@ static json_t *json_of_block(const rmm_diag_finding_info_t *finding)
             json_put(block, "stream", json_of_stream(finding->block_stream_id)));
 }
 
-/* What the call was not ordered after; null where it is not about order. */
+/* The work that the call was not ordered after; null where it is not about order. */
 static json_t *json_of_other(const rmm_diag_finding_info_t *finding)
 {
     if (finding->other_call == RMM_DIAG_NO_CALL) {
@@ -335,8 +93,7 @@ static json_t *json_of_other(const rmm_diag_finding_info_t *finding)
 static json_t *
 json_of_free(const rmm_diag_finding_info_t *finding, const run_stacks_t *stacks)
 {
-    if (finding->kind != RMM_DIAG_USE_AFTER_FREE &&
-        finding->kind != RMM_DIAG_DOUBLE_FREE) {
+    if (rmm__diag_finding_class(finding->kind)->other != RMM_DIAG_OTHER_FREE) {
         return json_null();
     }
     json_t *object = json_object();
@@ -352,21 +109,23 @@ static json_t *json_of_finding(const void *from, size_t i)
     json_t *object = json_object();
     return json_whole_or_null(
         object,
-        json_put(object, "class", json_string(rmm_diag_finding_name(finding->kind))) &&
+        json_put(object, "class", json_string(rmm__diag_finding_name(finding->kind))) &&
             json_put(
-                object, "access", json_string(rmm_diag_access_name(finding->access))) &&
+                object, "access",
+                json_string(rmm__diag_access_name(finding->access))) &&
             run_name_put_json(object, "call", finding->function) &&
             json_put(object, "count", json_count(finding->count)) &&
             json_put(object, "block", json_of_block(finding)) &&
-            json_put(object, "offset_bytes", json_integer(offset_of(finding))) &&
+            json_put(
+                object, "offset_bytes", json_integer(run_finding_offset(finding))) &&
             json_put(object, "length_bytes", json_count(finding->bytes)) &&
             json_put(
-                object, "beyond_bytes", json_count(rmm_diag_bytes_beyond(finding))) &&
+                object, "beyond_bytes", json_count(rmm__diag_bytes_beyond(finding))) &&
             json_put(object, "stream", json_of_stream(finding->stream_id)) &&
             json_put(object, "other", json_of_other(finding)) &&
             json_put(
                 object, "confidence",
-                json_string(rmm_diag_confidence_name(finding->confidence))) &&
+                json_string(rmm__diag_confidence_name(finding->confidence))) &&
             json_put(object, "freed", json_of_free(finding, &report->stacks[i])) &&
             json_put(
                 object, "allocated_stack", run_stack_json(&report->stacks[i].origin)) &&

@@ -120,7 +120,7 @@ static void print_verdict(const run_usage_t *usage, uint32_t index, FILE *out)
     const run_verdict_t *verdict = &usage->verdicts[index];
     fprintf(
         out, "    %-15s %12s x s: %s in %" PRIu64 " %s of ",
-        rmm_diag_verdict_name(verdict->verdict),
+        rmm__diag_verdict_name(verdict->verdict),
         amount_of(verdict->byte_ms / 1000).text, amount_of(verdict->bytes).text,
         verdict->count, blocks(verdict->count));
     run_resource_print(verdict->resource_id, &verdict->resource, out);
@@ -237,7 +237,7 @@ static json_t *json_of_verdict(const void *usage, size_t i)
     return json_whole_or_null(
         object,
         json_put(
-            object, "verdict", json_string(rmm_diag_verdict_name(verdict->verdict))) &&
+            object, "verdict", json_string(rmm__diag_verdict_name(verdict->verdict))) &&
             json_put(object, "confidence", json_string(verdict->confidence)) &&
             json_put(object, "device", json_integer(verdict->device)) &&
             run_resource_put_json(object, verdict->resource_id, &verdict->resource) &&

@@ -30,18 +30,18 @@ static bool name_frame(run_frame_t *frame, run_symbols_t *symbols)
 
 /* The same. */
 static bool name_frames(
-    run_stack_t *stack, const rmm_diag_file_t *file, const rmm_diag_stack_info_t *told,
+    run_stack_t *stack, const rmm_diag_file_t *file, const rmm_diag_stack_info_t *info,
     run_symbols_t *symbols)
 {
-    stack->frames = calloc(told->frame_count, sizeof(stack->frames[0]));
+    stack->frames = calloc(info->frame_count, sizeof(stack->frames[0]));
     if (stack->frames == NULL) {
         return false;
     }
-    stack->frame_count = told->frame_count;
-    for (uint32_t i = 0; i < told->frame_count; i++) {
+    stack->frame_count = info->frame_count;
+    for (uint32_t i = 0; i < info->frame_count; i++) {
         run_frame_t *frame = &stack->frames[i];
-        frame->offset = told->offsets[i];
-        if (rmm_diag_read_module(file, told->modules[i], &frame->module) &&
+        frame->offset = info->offsets[i];
+        if (rmm__diag_read_module(file, info->modules[i], &frame->module) &&
             !name_frame(frame, symbols)) {
             return false;
         }
@@ -53,24 +53,24 @@ bool run_stacks_read(
     run_stacks_t *stacks, const rmm_diag_file_t *file, uint32_t finding,
     run_symbols_t *symbols)
 {
-    rmm_diag_stack_info_t told;
+    rmm_diag_stack_info_t info;
     *stacks = (run_stacks_t){.call = {.frame_count = 0}};
-    return (!rmm_diag_read_stack(file, finding, &told) ||
-            name_frames(&stacks->call, file, &told, symbols)) &&
-           (!rmm_diag_read_origin(file, finding, &told) ||
-            name_frames(&stacks->origin, file, &told, symbols)) &&
-           (!rmm_diag_read_free(file, finding, &told) ||
-            name_frames(&stacks->freed, file, &told, symbols));
+    return (!rmm__diag_read_stack(file, finding, &info) ||
+            name_frames(&stacks->call, file, &info, symbols)) &&
+           (!rmm__diag_read_origin(file, finding, &info) ||
+            name_frames(&stacks->origin, file, &info, symbols)) &&
+           (!rmm__diag_read_free(file, finding, &info) ||
+            name_frames(&stacks->freed, file, &info, symbols));
 }
 
 bool run_stack_read_site(
     run_stack_t *stack, const rmm_diag_file_t *file, uint32_t site,
     run_symbols_t *symbols)
 {
-    rmm_diag_stack_info_t told;
+    rmm_diag_stack_info_t info;
     *stack = (run_stack_t){.frame_count = 0};
-    return !rmm_diag_read_site(file, site, &told) ||
-           name_frames(stack, file, &told, symbols);
+    return !rmm__diag_read_site(file, site, &info) ||
+           name_frames(stack, file, &info, symbols);
 }
 
 void run_stack_free(run_stack_t *stack)
@@ -101,7 +101,7 @@ static const char *base_name(const char *path)
 static bool is_library_between(const run_frame_t *frame)
 {
     static const char *const names[] = {
-        "librmm-c.so", "libcuda.so", "libcudart.so", "libcupti.so"};
+        "librmm-c.so", "librmm-sim.so", "libcuda.so", "libcudart.so", "libcupti.so"};
     const char *name = base_name(frame->module.path);
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         if (strncmp(name, names[i], strlen(names[i])) == 0) {

@@ -23,13 +23,13 @@ typedef struct run_stack {
     uint32_t frame_count;
 } run_stack_t;
 
-/* Of a finding; no frames: it was not captured. */
+/* The stacks of a finding; one without frames was not captured. */
 typedef struct run_stacks {
     run_stack_t call;
     run_stack_t origin, freed; /* of the block's allocation and free */
 } run_stacks_t;
 
-/* Of the finding of that index. False: no memory. */
+/* Fill in the stacks of the finding of that index. False: no memory. */
 bool run_stacks_read(
     run_stacks_t *stacks, const rmm_diag_file_t *file, uint32_t finding,
     run_symbols_t *symbols);

@@ -28,13 +28,13 @@ static bool find_class(const char *word, uint32_t *kind_out)
     if (strcmp(word, "*") == 0) {
         return true;
     }
-    if (strcmp(word, rmm_diag_verdict_name(RMM_DIAG_LEAKED)) == 0) {
+    if (strcmp(word, rmm__diag_verdict_name(RMM_DIAG_LEAKED)) == 0) {
         *kind_out = RUN_SUPPRESSION_LEAKED;
         return true;
     }
     for (uint32_t kind = 1; kind < KINDS_MAX; kind++) {
-        const char *name = rmm_diag_finding_name(kind);
-        if (strcmp(name, word) == 0 && strcmp(name, rmm_diag_finding_name(0)) != 0) {
+        const char *name = rmm__diag_finding_name(kind);
+        if (strcmp(name, word) == 0 && strcmp(name, rmm__diag_finding_name(0)) != 0) {
             *kind_out = kind;
             return true;
         }

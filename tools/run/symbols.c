@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "segment/text.h"
+#include "segment/clean_text.h"
 
 #define FILES_MAX 128u
 
@@ -113,30 +113,30 @@ void run_symbols_close(run_symbols_t *symbols)
 
 /* A file that was built again meanwhile would give wrong names. */
 static bool
-is_same(const run_symbols_t *symbols, void *module, const rmm_diag_module_info_t *told)
+is_same(const run_symbols_t *symbols, void *module, const rmm_diag_module_info_t *info)
 {
     const unsigned char *bits = NULL;
     uint64_t address = 0;
     int bytes = symbols->dwfl_module_build_id(module, &bits, &address);
-    if (told->build_id_bytes == 0 || bytes <= 0) {
-        return told->build_id_bytes == 0 && bytes <= 0;
+    if (info->build_id_bytes == 0 || bytes <= 0) {
+        return info->build_id_bytes == 0 && bytes <= 0;
     }
-    return (uint32_t)bytes >= told->build_id_bytes &&
-           memcmp(bits, told->build_id, told->build_id_bytes) == 0;
+    return (uint32_t)bytes >= info->build_id_bytes &&
+           memcmp(bits, info->build_id, info->build_id_bytes) == 0;
 }
 
 static void open_file(
-    const run_symbols_t *symbols, const rmm_diag_module_info_t *told, file_t *file)
+    const run_symbols_t *symbols, const rmm_diag_module_info_t *info, file_t *file)
 {
-    memcpy(file->path, told->path, sizeof(file->path));
+    memcpy(file->path, info->path, sizeof(file->path));
     file->dwfl = symbols->dwfl_begin(&symbols->callbacks);
-    if (file->dwfl == NULL || told->path[0] != '/') { /* not a file, or cut */
+    if (file->dwfl == NULL || info->path[0] != '/') { /* not a file, or cut */
         return;
     }
     symbols->dwfl_report_begin(file->dwfl);
-    void *module = symbols->dwfl_report_offline(file->dwfl, "", told->path, -1);
+    void *module = symbols->dwfl_report_offline(file->dwfl, "", info->path, -1);
     (void)symbols->dwfl_report_end(file->dwfl, NULL, NULL);
-    if (module != NULL && is_same(symbols, module, told) &&
+    if (module != NULL && is_same(symbols, module, info) &&
         symbols->dwfl_module_getelf(module, &file->bias) != NULL) {
         file->module = module;
     }
@@ -144,10 +144,10 @@ static void open_file(
 
 /* NULL: too many. */
 static const file_t *
-find_file(run_symbols_t *symbols, const rmm_diag_module_info_t *told)
+find_file(run_symbols_t *symbols, const rmm_diag_module_info_t *info)
 {
     for (uint32_t i = 0; i < symbols->file_count; i++) {
-        if (strcmp(symbols->files[i].path, told->path) == 0) {
+        if (strcmp(symbols->files[i].path, info->path) == 0) {
             return &symbols->files[i];
         }
     }
@@ -155,7 +155,7 @@ find_file(run_symbols_t *symbols, const rmm_diag_module_info_t *told)
         return NULL;
     }
     file_t *file = &symbols->files[symbols->file_count++];
-    open_file(symbols, told, file);
+    open_file(symbols, info, file);
     return file;
 }
 

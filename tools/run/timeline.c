@@ -53,11 +53,11 @@ static bool add_names(reading_t *reading)
     char name[RMM_DIAG_NAME_BYTES];
     uint32_t i = 0;
     bool good = true;
-    for (; good && rmm_diag_read_user(reading->diag, i, name); i++) {
+    for (; good && rmm__diag_read_user(reading->diag, i, name); i++) {
         good = add_name(reading->history, name);
     }
     reading->kernel_count = i;
-    for (i = 0; good && rmm_diag_read_user(reading->diag, RMM_DIAG_FUNCTION | i, name);
+    for (i = 0; good && rmm__diag_read_user(reading->diag, RMM_DIAG_FUNCTION | i, name);
          i++) {
         good = history_add_text(&reading->history->names, name);
     }
@@ -122,7 +122,7 @@ static uint32_t resource_of(reading_t *reading, uint32_t id)
     if (is_new) {
         if (index < HISTORY_STREAMS_MAX - 1) {
             rmm_diag_resource_name_t resource;
-            rmm_diag_read_resource(reading->diag, id, &resource);
+            rmm__diag_read_resource(reading->diag, id, &resource);
             run_resource_text(id, &resource, text);
         }
         reading->no_memory |= !history_add_text(&reading->history->resources, text);
@@ -238,20 +238,20 @@ static void write_note(history_t *history, const rmm_diag_file_t *diag, uint64_t
 static bool
 read_events(reading_t *reading, const rmm_timeline_file_t *file, char why[160])
 {
-    reading->is_cut = rmm_timeline_lost(file) > 0;
+    reading->is_cut = rmm__timeline_lost(file) > 0;
     reading->no_memory = !add_names(reading);
-    if (!reading->no_memory && !rmm_timeline_each(file, take_event, reading)) {
+    if (!reading->no_memory && !rmm__timeline_each(file, take_event, reading)) {
         snprintf(why, 160, "the events cannot be read");
         return false;
     }
     if (!reading->no_memory) {
-        (void)rmm_diag_each_row(reading->diag, take_row, reading);
+        (void)rmm__diag_each_row(reading->diag, take_row, reading);
     }
     if (reading->no_memory || !history_finish(reading->history)) {
         snprintf(why, 160, "no memory for the timeline");
         return false;
     }
-    write_note(reading->history, reading->diag, rmm_timeline_lost(file));
+    write_note(reading->history, reading->diag, rmm__timeline_lost(file));
     return true;
 }
 
@@ -272,17 +272,17 @@ bool run_timeline_read(
         snprintf(why, 160, "the diagnosis is %s", left->diag.header.source);
         return false;
     }
-    if (rmm_timeline_open(&file, left->dirfd, left->segment, geteuid()) != 0) {
+    if (rmm__timeline_open(&file, left->dirfd, left->segment, geteuid()) != 0) {
         snprintf(why, 160, "there was no room for its events");
         return false;
     }
     bool is_empty =
-        rmm_timeline_kept(&file) == 0 && rmm_diag_row_count(&left->diag) == 0;
+        rmm__timeline_kept(&file) == 0 && rmm__diag_row_count(&left->diag) == 0;
     if (is_empty) {
         snprintf(why, 160, "the program allocated no block");
     }
     bool good = !is_empty && read_events(&reading, &file, why);
-    rmm_timeline_close(&file);
+    rmm__timeline_close(&file);
     return good;
 }
 

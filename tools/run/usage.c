@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "core/clock.h"
-#include "diag/groups.h"
+#include "diag/block_groups.h"
 #include "diag/peak_reader.h"
 #include "diag/resource_reader.h"
 #include "diag/verdict_reader.h"
@@ -40,8 +40,8 @@ static bool take_shares(const reading_t *reading, run_peak_t *peak)
         share->bytes = group->bytes;
         share->count = group->count;
         share->resource_id = group->resource_id;
-        rmm_diag_read_resource(reading->file, share->resource_id, &share->resource);
-        (void)rmm_diag_read_user(reading->file, group->first_user, share->first_user);
+        rmm__diag_read_resource(reading->file, share->resource_id, &share->resource);
+        (void)rmm__diag_read_user(reading->file, group->first_user, share->first_user);
         if (!find_stack(reading, group->site, &share->stack)) {
             return false;
         }
@@ -59,9 +59,9 @@ static bool read_peaks(const reading_t *reading)
     rmm_diag_composition_t composition;
     bool good = true;
     for (uint32_t i = 0;
-         good && i < rmm_diag_peak_count(file) && usage->peak_count < RUN_PEAKS_MAX;
+         good && i < rmm__diag_peak_count(file) && usage->peak_count < RUN_PEAKS_MAX;
          i++) {
-        if (rmm_diag_read_composition(file, i, reading->groups, &composition)) {
+        if (rmm__diag_read_composition(file, i, reading->groups, &composition)) {
             run_peak_t *peak = &usage->peaks[usage->peak_count++];
             *peak = (run_peak_t){
                 .device = composition.peak.device,
@@ -82,7 +82,7 @@ static bool read_verdicts(const reading_t *reading)
     if (usage->verdicts == NULL) {
         return false;
     }
-    rmm_diag_read_verdicts(file, rmm__clock_ns(CLOCK_MONOTONIC), true, groups);
+    rmm__diag_read_verdicts(file, rmm__clock_ns(CLOCK_MONOTONIC), true, groups);
     usage->verdicts_dropped =
         groups->rest_count +
         atomic_load_explicit(&file->header.verdicts_dropped, memory_order_relaxed);
@@ -95,15 +95,15 @@ static bool read_verdicts(const reading_t *reading)
         run_verdict_t *verdict = &usage->verdicts[usage->verdict_count++];
         *verdict = (run_verdict_t){
             .verdict = group->verdict,
-            .confidence = rmm_diag_confidence(file, group->verdict),
+            .confidence = rmm__diag_confidence(file, group->verdict),
             .device = group->device,
             .resource_id = group->resource_id,
             .bytes = group->bytes,
             .count = group->count,
             .largest = group->largest,
             .byte_ms = group->byte_ms};
-        rmm_diag_read_resource(file, verdict->resource_id, &verdict->resource);
-        (void)rmm_diag_read_user(file, group->first_user, verdict->first_user);
+        rmm__diag_read_resource(file, verdict->resource_id, &verdict->resource);
+        (void)rmm__diag_read_user(file, group->first_user, verdict->first_user);
         if (!find_stack(reading, group->site, &verdict->stack)) {
             return false;
         }
@@ -114,7 +114,7 @@ static bool read_verdicts(const reading_t *reading)
 bool run_usage_read(
     run_usage_t *usage, const rmm_diag_file_t *file, run_symbols_t *symbols)
 {
-    reading_t reading = {usage, file, symbols, rmm_diag_groups_create()};
+    reading_t reading = {usage, file, symbols, rmm__diag_groups_create()};
     *usage = (run_usage_t){.peak_count = 0};
     usage->device_resets =
         atomic_load_explicit(&file->header.device_resets, memory_order_relaxed);
@@ -122,7 +122,7 @@ bool run_usage_read(
         atomic_load_explicit(&file->header.blocks_reset, memory_order_relaxed);
     usage->sites_dropped =
         atomic_load_explicit(&file->header.sites_dropped, memory_order_relaxed);
-    rmm_diag_left_t left = rmm_diag_read_left(file);
+    rmm_diag_left_t left = rmm__diag_read_left(file);
     usage->leaked_count = left.count;
     usage->leaked_bytes = left.bytes;
     bool good = run_sites_init(

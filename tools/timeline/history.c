@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "segment/text.h"
+#include "segment/clean_text.h"
 
 #define FIRST_CAPACITY 1024
 

@@ -31,16 +31,16 @@ static const char *parse_path(const char *text, void *field)
 }
 
 static const tool_option_t table[] = {
-    {"timeline", "FILE", parse_path, offsetof(options_t, timeline),
+    {"timeline", 0, "FILE", parse_path, offsetof(options_t, timeline),
      "write an HTML page to FILE: memory over time, and the\n"
      "blocks that made up the peak"},
-    {"trace", "FILE", parse_path, offsetof(options_t, trace),
+    {"trace", 0, "FILE", parse_path, offsetof(options_t, trace),
      "write the same events to FILE as JSON for Perfetto"},
-    {"strict", NULL, NULL, offsetof(options_t, strict),
+    {"strict", 0, NULL, NULL, offsetof(options_t, strict),
      "stop at the first row that cannot be read"},
-    {"help", NULL, NULL, offsetof(options_t, help), "print this and exit (also -h)"},
-    {"version", NULL, NULL, offsetof(options_t, version),
-     "print the version and exit (also -V)"},
+    {"help", 'h', NULL, NULL, offsetof(options_t, help), "print this and exit"},
+    {"version", 'V', NULL, NULL, offsetof(options_t, version),
+     "print the version and exit"},
 };
 
 static const tool_command_t command = {

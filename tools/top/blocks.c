@@ -29,11 +29,11 @@ static bool ask(const segments_t *segments, const open_segment_t *one, asked_t *
         return false;
     }
     *asked = (asked_t){.one = one};
-    bool is_open = rmm_control_open(&asked->control, dirfd, &one->segment) == 0;
+    bool is_open = rmm__control_open(&asked->control, dirfd, &one->segment) == 0;
     close(dirfd);
-    if (is_open && rmm_control_begin_report(
+    if (is_open && rmm__control_begin_report(
                        &asked->control, RMM_BLOCKS_ROWS_MAX, &asked->number) != 0) {
-        rmm_control_close(&asked->control);
+        rmm__control_close(&asked->control);
         is_open = false;
     }
     return is_open;
@@ -45,8 +45,8 @@ static bool have_answered(asked_t *asked, uint32_t count)
     for (uint32_t i = 0; i < count; i++) {
         uint32_t seen;
         asked[i].is_answered =
-            asked[i].is_answered || !rmm_segment_is_live(&asked[i].one->segment) ||
-            (rmm_segment_report_seen(&asked[i].one->segment, &seen) &&
+            asked[i].is_answered || !rmm__segment_is_live(&asked[i].one->segment) ||
+            (rmm__segment_report_seen(&asked[i].one->segment, &seen) &&
              seen == asked[i].number);
         all = all && asked[i].is_answered;
     }
@@ -68,8 +68,8 @@ void blocks_ask(
         (void)nanosleep(&pause, NULL);
     }
     for (uint32_t i = 0; i < asked_count; i++) {
-        (void)rmm_control_end_report(&asked[i].control, !asked[i].is_answered);
-        rmm_control_close(&asked[i].control);
+        (void)rmm__control_end_report(&asked[i].control, !asked[i].is_answered);
+        rmm__control_close(&asked[i].control);
     }
 }
 
@@ -81,7 +81,7 @@ bool blocks_open(
         return false;
     }
     bool is_open =
-        rmm_blocks_open(file, dirfd, one->segment.name, one->segment.uid) == 0;
+        rmm__block_report_open(file, dirfd, one->segment.name, one->segment.uid) == 0;
     close(dirfd);
     return is_open;
 }
@@ -90,13 +90,14 @@ rmm_blocks_row_t *
 blocks_read(const rmm_blocks_file_t *file, uint32_t resource_id, uint32_t *count_out)
 {
     rmm_blocks_resource_t resource;
-    if (!rmm_blocks_find(file, resource_id, &resource) || resource.row_count == 0) {
+    if (!rmm__block_report_find(file, resource_id, &resource) ||
+        resource.row_count == 0) {
         return NULL;
     }
     rmm_blocks_row_t *rows = calloc(resource.row_count, sizeof(*rows));
     if (rows != NULL) {
-        *count_out = rmm_blocks_read(file, &resource, rows);
-        rmm_blocks_sort(rows, *count_out);
+        *count_out = rmm__block_report_read(file, &resource, rows);
+        rmm__block_report_sort(rows, *count_out);
     }
     return rows;
 }

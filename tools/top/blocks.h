@@ -10,8 +10,8 @@
 #ifndef RMM_TOP_BLOCKS_H
 #define RMM_TOP_BLOCKS_H
 
+#include "node/segments.h"
 #include "segment/segment_blocks_reader.h"
-#include "top/segments.h"
 
 #define BLOCKS_WAIT_NS 100000000u
 #define BLOCKS_PROGRAMS_MAX 64u /* programs with a request at a time */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "top/node.h"
+#include "node/node.h"
 
 bool canvas_clear(canvas_t *canvas, int width, int height, bool is_ascii)
 {
@@ -44,7 +44,7 @@ put(canvas_t *canvas, int y, int x, attribute_t attribute, uint32_t character)
 
 /* --- characters --------------------------------------------------------------------------- */
 
-/* The next character of clean UTF-8 (segment/text.h); moves *text behind it. */
+/* The next character of clean UTF-8 (segment/clean_text.h); moves *text behind it. */
 static uint32_t next_character(const char **text)
 {
     const unsigned char *bytes = (const unsigned char *)*text;
@@ -199,7 +199,7 @@ static uint64_t largest(const uint64_t *values, size_t count)
 {
     uint64_t most = 0;
     for (size_t i = 0; i < count; i++) {
-        most = values[i] != NODE_UNKNOWN && values[i] > most ? values[i] : most;
+        most = values[i] != FIGURE_UNKNOWN && values[i] > most ? values[i] : most;
     }
     return most;
 }
@@ -211,7 +211,7 @@ int canvas_curve(
     uint64_t most = largest(values, count);
     for (int i = 0; i < width; i++) {
         int64_t at = (int64_t)count - width + i;
-        if (at < 0 || values[at] == NODE_UNKNOWN) {
+        if (at < 0 || values[at] == FIGURE_UNKNOWN) {
             put(canvas, y, x + i, ATTRIBUTE_NORMAL, ' ');
             continue;
         }

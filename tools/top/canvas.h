@@ -69,7 +69,7 @@ int canvas_curve(
 /* The blocks of a pool in lines from y on, its chunks one behind the other: how much of each cell's
  * memory is used. */
 typedef struct map {
-    const rmm_blocks_row_t *rows; /* sorted: rmm_blocks_sort() */
+    const rmm_blocks_row_t *rows; /* sorted: rmm__block_report_sort() */
     uint32_t count;
 } map_t;
 void canvas_map(canvas_t *canvas, int y, int width, int lines, const map_t *map);

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
-#include "top/figures.h"
+#include "top/figure_text.h"
 
 #define LOOK_NS 1000000u
 
@@ -30,9 +30,9 @@ static bool find_slot(asking_t *asking, const node_t *node)
         rmm_record_t record;
         if (node->processes[resource->process].id == asking->request->id &&
             resource->instance_id == asking->request->resource_id &&
-            rmm_segment_read_slot(
+            rmm__segment_read_slot(
                 &asking->one->segment, resource->slot, &record, NULL) &&
-            rmm_record_slot(&record)->instance_id == resource->instance_id) {
+            rmm__record_slot(&record)->instance_id == resource->instance_id) {
             asking->index = resource->slot;
             return true;
         }
@@ -56,7 +56,7 @@ static bool find_location(asking_t *asking, const node_t *node)
 /* 0, or a negative errno. */
 static int begin(asking_t *asking, const node_t *node)
 {
-    if (asking->one == NULL || !rmm_segment_is_live(&asking->one->segment)) {
+    if (asking->one == NULL || !rmm__segment_is_live(&asking->one->segment)) {
         return -ESRCH;
     }
     if (geteuid() != 0 && asking->one->segment.uid != geteuid()) {
@@ -69,7 +69,7 @@ static int begin(asking_t *asking, const node_t *node)
     }
     int dirfd = segments_open_dir(asking->segments, asking->one);
     int error = dirfd >= 0
-                    ? rmm_control_open(&asking->control, dirfd, &asking->one->segment)
+                    ? rmm__control_open(&asking->control, dirfd, &asking->one->segment)
                     : -errno;
     if (dirfd >= 0) {
         close(dirfd);
@@ -82,25 +82,25 @@ static int begin(asking_t *asking, const node_t *node)
 static int reset_peak(asking_t *asking)
 {
     return asking->request->is_resource
-               ? rmm_control_reset_slot_peak(&asking->control, asking->index)
-               : rmm_control_reset_location_peak(&asking->control, asking->index);
+               ? rmm__control_reset_slot_peak(&asking->control, asking->index)
+               : rmm__control_reset_location_peak(&asking->control, asking->index);
 }
 
 static int set_limit(asking_t *asking)
 {
     const ui_request_t *request = asking->request;
     return request->is_resource
-               ? rmm_control_limit_slot(
+               ? rmm__control_limit_slot(
                      &asking->control, asking->index, request->resource_id,
                      request->limit_bytes)
-               : rmm_control_limit_location(
+               : rmm__control_limit_location(
                      &asking->control, asking->index, request->limit_bytes);
 }
 
 static bool is_trimmed(const asking_t *asking, uint32_t number)
 {
     uint32_t seen;
-    return rmm_segment_trim_seen(&asking->one->segment, &seen) && seen == number;
+    return rmm__segment_trim_seen(&asking->one->segment, &seen) && seen == number;
 }
 
 static int trim(asking_t *asking)
@@ -111,12 +111,12 @@ static int trim(asking_t *asking)
         request->is_resource ? request->resource_id : RMM_TRIM_LOCATION | asking->index;
     uint32_t number;
     uint64_t until_ns = clock_ns() + CONTROL_WAIT_NS;
-    int error = rmm_control_begin_trim(&asking->control, of, 0, &number);
+    int error = rmm__control_begin_trim(&asking->control, of, 0, &number);
     while (error == 0 && !is_trimmed(asking, number) && clock_ns() < until_ns) {
         (void)nanosleep(&pause, NULL);
     }
     bool is_done = error == 0 && is_trimmed(asking, number);
-    int ended = rmm_control_end_trim(&asking->control, !is_done);
+    int ended = rmm__control_end_trim(&asking->control, !is_done);
     if (error != 0 || ended != 0) {
         return error != 0 ? error : ended;
     }
@@ -194,7 +194,7 @@ void control_do(
     int error = begin(&asking, node);
     if (error == 0) {
         error = ask(&asking);
-        rmm_control_close(&asking.control);
+        rmm__control_close(&asking.control);
     }
     if (error == 0) {
         say_done(request, message);

@@ -10,8 +10,8 @@
 #ifndef RMM_TOP_CONTROL_H
 #define RMM_TOP_CONTROL_H
 
-#include "top/node.h"
-#include "top/segments.h"
+#include "node/node.h"
+#include "node/segments.h"
 #include "top/ui.h"
 
 #define CONTROL_WAIT_NS 100000000u

@@ -4,7 +4,7 @@
  * findings of its diagnosis, and the blocks of the selected resource. Only of the user's own
  * programs, and for root of all, as in the tree of rmmfs.
  *
- * Plain data. Texts are clean (segment/text.h).
+ * Plain data. Texts are clean (segment/clean_text.h).
  */
 #ifndef RMM_TOP_DETAIL_H
 #define RMM_TOP_DETAIL_H

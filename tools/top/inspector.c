@@ -11,7 +11,7 @@
 #include "common/clock.h"
 #include "diag/diag_names.h"
 #include "diag/diag_reader.h"
-#include "segment/text.h"
+#include "segment/clean_text.h"
 #include "top/blocks.h"
 
 #define LEVEL_WARNING 3u
@@ -24,7 +24,7 @@ void inspector_init(inspector_t *inspector)
 static void withdraw(inspector_t *inspector, bool is_withdrawn)
 {
     if (inspector->is_asked) {
-        (void)rmm_control_end_report(&inspector->control, is_withdrawn);
+        (void)rmm__control_end_report(&inspector->control, is_withdrawn);
         inspector->is_asked = false;
     }
 }
@@ -33,7 +33,7 @@ static void look_away(inspector_t *inspector)
 {
     withdraw(inspector, true);
     if (inspector->has_control) {
-        rmm_control_close(&inspector->control);
+        rmm__control_close(&inspector->control);
     }
     free(inspector->detail.blocks);
     inspector_init(inspector);
@@ -68,15 +68,15 @@ static void take_message(const rmm_log_message_t *message, void *arg)
     }
     (void)snprintf(
         text, sizeof(text), "%s %-5s %.200s", when,
-        rmm_segment_log_level_name(message->level), message->text);
+        rmm__segment_log_level_name(message->level), message->text);
     rmm__text_copy(line->text, sizeof(line->text), text);
     line->is_warning = message->level >= LEVEL_WARNING;
 }
 
 static void read_log(inspector_t *inspector, const open_segment_t *one)
 {
-    if (rmm_segment_has_log(&one->segment)) {
-        (void)rmm_segment_read_log(
+    if (rmm__segment_has_log(&one->segment)) {
+        (void)rmm__segment_read_log(
             &one->segment, &inspector->log_cursor, false, take_message,
             &inspector->detail);
     }
@@ -92,7 +92,7 @@ static bool take_finding(const rmm_diag_finding_info_t *finding, void *arg)
     char text[DETAIL_LINE_BYTES];
     (void)snprintf(
         text, sizeof(text), "%s %s by %.60s, block 0x%llx of %llu bytes, %llu times",
-        rmm_diag_finding_name(finding->kind), rmm_diag_access_name(finding->access),
+        rmm__diag_finding_name(finding->kind), rmm__diag_access_name(finding->access),
         finding->function[0] != '\0' ? finding->function : "-",
         (unsigned long long)finding->block_address,
         (unsigned long long)finding->block_bytes, (unsigned long long)finding->count);
@@ -107,15 +107,15 @@ static void read_findings(inspector_t *inspector, const open_segment_t *one, int
     rmm_diag_file_t file;
     detail->finding_count = 0;
     detail->is_diagnosed =
-        rmm_diag_open(&file, dirfd, one->segment.name, one->segment.uid) == 0;
+        rmm__diag_open(&file, dirfd, one->segment.name, one->segment.uid) == 0;
     if (!detail->is_diagnosed) {
         return;
     }
-    if (!rmm_diag_read_findings_total(&file, &detail->findings_total)) {
+    if (!rmm__diag_read_findings_total(&file, &detail->findings_total)) {
         detail->findings_total = 0;
     }
-    (void)rmm_diag_each_finding(&file, take_finding, detail);
-    rmm_diag_close(&file);
+    (void)rmm__diag_each_finding(&file, take_finding, detail);
+    rmm__diag_close(&file);
 }
 
 /* --- blocks ------------------------------------------------------------------------------- */
@@ -127,13 +127,14 @@ static void read_blocks(inspector_t *inspector, const open_segment_t *one, int d
     free(detail->blocks);
     detail->blocks = NULL;
     detail->block_count = 0;
-    if (rmm_blocks_open(&file, dirfd, one->segment.name, one->segment.uid) != 0) {
+    if (rmm__block_report_open(&file, dirfd, one->segment.name, one->segment.uid) !=
+        0) {
         return;
     }
     detail->blocks = blocks_read(&file, detail->resource_id, &detail->block_count);
     uint64_t now_ns = clock_ns(), taken_ns = file.header.taken_ns;
     detail->blocks_age_ns = now_ns > taken_ns ? now_ns - taken_ns : 0;
-    rmm_blocks_close(&file);
+    rmm__block_report_close(&file);
 }
 
 /* The last request has had an interval; the next one begins. */
@@ -142,15 +143,15 @@ static void ask_for_blocks(inspector_t *inspector, const open_segment_t *one, in
     uint32_t seen;
     if (!inspector->has_control) {
         inspector->has_control =
-            rmm_control_open(&inspector->control, dirfd, &one->segment) == 0;
+            rmm__control_open(&inspector->control, dirfd, &one->segment) == 0;
     }
     if (inspector->has_control) {
         bool is_obeyed = inspector->is_asked &&
-                         rmm_segment_report_seen(&one->segment, &seen) &&
+                         rmm__segment_report_seen(&one->segment, &seen) &&
                          seen == inspector->number;
         withdraw(inspector, !is_obeyed);
         inspector->is_asked =
-            rmm_control_begin_report(
+            rmm__control_begin_report(
                 &inspector->control, RMM_BLOCKS_ROWS_MAX, &inspector->number) == 0;
     }
 }
@@ -163,9 +164,9 @@ static void read_limits(inspector_t *inspector, const look_t *look)
     detail->has_limits = inspector->has_control && look->resource_id != 0;
     if (detail->has_limits) {
         detail->limit_bytes =
-            rmm_control_slot_limit(&inspector->control, look->slot, look->resource_id);
+            rmm__control_slot_limit(&inspector->control, look->slot, look->resource_id);
         detail->program_limit_bytes =
-            rmm_control_location_limit(&inspector->control, look->location);
+            rmm__control_location_limit(&inspector->control, look->location);
     }
 }
 

@@ -11,9 +11,9 @@
 #ifndef RMM_TOP_INSPECTOR_H
 #define RMM_TOP_INSPECTOR_H
 
+#include "node/segments.h"
 #include "segment/segment_log.h"
 #include "top/detail.h"
-#include "top/segments.h"
 
 typedef struct inspector {
     detail_t detail;

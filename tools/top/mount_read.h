@@ -10,13 +10,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "top/node.h"
+#include "node/node.h"
 
 #define MOUNT_PATH_BYTES 256
 #define MOUNT_REASON_BYTES 128
 #define MOUNT_JSON_BYTES_MAX ((size_t)32 << 20) /* rmmfs makes at most 24 MiB */
 
-/* A program that was met. */
+/* A program that was found. */
 typedef struct mount_program {
     char name[32]; /* of its directory */
     uint64_t start_time_ns, id;

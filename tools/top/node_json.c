@@ -6,17 +6,18 @@
 
 static bool put_figure(json_t *object, const char *key, uint64_t value)
 {
-    return json_put(object, key, json_count_or_null(value != NODE_UNKNOWN, value));
+    return json_put(object, key, json_count_or_null(value != FIGURE_UNKNOWN, value));
 }
 
-static bool put_figures(json_t *object, const node_figures_t *figures)
+static bool
+put_figures(json_t *object, const figure_name_t *names, const figures_t *figures)
 {
     bool is_whole = true;
-#define X(name) is_whole = is_whole && put_figure(object, #name, figures->name);
-    NODE_FIGURES(X)
-#undef X
-    return is_whole && put_figure(object, "cached_bytes", node_cached_bytes(figures)) &&
-           put_figure(object, "current_count", node_live_count(figures));
+    for (; is_whole && names->name != NULL; names++) {
+        is_whole =
+            put_figure(object, names->name, figure_value(figures, names->offset));
+    }
+    return is_whole;
 }
 
 /* GPUs by number, then host memory. */
@@ -35,7 +36,7 @@ static json_t *device_json(const void *from, size_t i)
             put_figure(object, "capacity_bytes", device->capacity_bytes) &&
             put_figure(object, "device_free_bytes", device->device_free_bytes) &&
             put_figure(object, "others_bytes", node_others_bytes(device)) &&
-            put_figures(object, &device->figures));
+            put_figures(object, figures_of_locations, &device->figures));
 }
 
 static json_t *use_json(const node_t *node, const node_use_t *use)
@@ -45,7 +46,7 @@ static json_t *use_json(const node_t *node, const node_use_t *use)
         object,
         object != NULL &&
             json_put(object, "device", json_string(node->devices[use->device].name)) &&
-            put_figures(object, &use->figures));
+            put_figures(object, figures_of_locations, &use->figures));
 }
 
 static json_t *resource_json(const node_t *node, const node_resource_t *resource)
@@ -63,9 +64,7 @@ static json_t *resource_json(const node_t *node, const node_resource_t *resource
             json_put(object, "type", json_text_or_null(resource->type)) &&
             json_put(
                 object, "device", json_string(node->devices[resource->device].name)) &&
-            put_figures(object, &resource->figures) &&
-            put_figure(object, "free_bytes", resource->free_bytes) &&
-            put_figure(object, "largest_free_bytes", resource->largest_free_bytes));
+            put_figures(object, figures_of_resources, &resource->figures));
 }
 
 static json_t *uses_json(const node_t *node, uint32_t process)

@@ -40,28 +40,28 @@ static const char *parse_path(const char *text, void *field)
 
 #define FIELD(name) offsetof(options_t, name)
 static const tool_option_t table[] = {
-    {"once", NULL, NULL, FIELD(once), "print the first page as text and exit"},
-    {"json", NULL, NULL, FIELD(json), "print all figures as JSON and exit"},
-    {"html", "FILE", parse_path, FIELD(html),
+    {"once", 0, NULL, NULL, FIELD(once), "print the first page as text and exit"},
+    {"json", 0, NULL, NULL, FIELD(json), "print all figures as JSON and exit"},
+    {"html", 0, "FILE", parse_path, FIELD(html),
      "write one HTML file without scripts and exit"},
-    {"record", "FILE", parse_path, FIELD(record),
+    {"record", 0, "FILE", parse_path, FIELD(record),
      "record what is shown live to FILE, at most 256 MiB"},
-    {"replay", "FILE", parse_path, FIELD(replay),
+    {"replay", 0, "FILE", parse_path, FIELD(replay),
      "show a recorded FILE; with --once, --json and --html the\n"
      "end of it"},
-    {"mount", "DIR", parse_path, FIELD(mount),
+    {"mount", 0, "DIR", parse_path, FIELD(mount),
      "read the tree of rmmfs mounted on DIR, such as /rmm,\n"
      "instead of the programs' segments"},
-    {"interval", "SECONDS", parse_interval, FIELD(interval_seconds),
+    {"interval", 0, "SECONDS", parse_interval, FIELD(interval_seconds),
      "time between two updates; default 1"},
-    {"sort", "COLUMN", parse_sort, FIELD(sort),
+    {"sort", 0, "COLUMN", parse_sort, FIELD(sort),
      "current (default), reserved, peak, rate, pid, user or\ncommand"},
-    {"filter", "TEXT", parse_filter, FIELD(filter),
+    {"filter", 0, "TEXT", parse_filter, FIELD(filter),
      "show programs whose command, user, device or pid matches"},
-    {"no-color", NULL, NULL, FIELD(no_color),
+    {"no-color", 0, NULL, NULL, FIELD(no_color),
      "no colours; also if NO_COLOR is set and not empty"},
-    {"help", NULL, NULL, FIELD(help), "print this and exit (also -h)"},
-    {"version", NULL, NULL, FIELD(version), "print the version and exit (also -V)"},
+    {"help", 'h', NULL, NULL, FIELD(help), "print this and exit"},
+    {"version", 'V', NULL, NULL, FIELD(version), "print the version and exit"},
 };
 
 const tool_command_t top_command = {

@@ -11,7 +11,7 @@
 #include "page/order.h"
 #include "top/blocks.h"
 
-_Static_assert(RMM_PAGE_UNKNOWN == NODE_UNKNOWN, "figures pass as they are");
+_Static_assert(RMM_PAGE_UNKNOWN == FIGURE_UNKNOWN, "figures pass as they are");
 
 /* A program's uses and resources are together in their lists, in the order of the programs. */
 typedef struct span {
@@ -46,11 +46,12 @@ static void fill_spans(writing_t *writing)
 static uint64_t bytes_of(const writing_t *writing, uint32_t process)
 {
     const span_t *span = &writing->spans[process];
-    node_figures_t sum = {.current_bytes = NODE_UNKNOWN};
+    uint64_t sum = FIGURE_UNKNOWN;
     for (uint32_t i = 0; i < span->use_count; i++) {
-        node_figures_add(&sum, &writing->node->uses[span->use + i].figures);
+        const node_use_t *use = &writing->node->uses[span->use + i];
+        sum = figure_add_known(sum, use->figures.current_bytes);
     }
-    return sum.current_bytes;
+    return sum;
 }
 
 static void finish(writing_t *writing)
@@ -74,7 +75,7 @@ static bool begin(writing_t *writing, const sampler_t *sampler, const node_t *no
     for (uint32_t i = 0; i < count; i++) {
         writing->order[i] = (rmm_page_order_t){i, bytes_of(writing, i)};
     }
-    rmm_page_sort(writing->order, count);
+    rmm__page_sort(writing->order, count);
     return true;
 }
 
@@ -82,23 +83,23 @@ static bool begin(writing_t *writing, const sampler_t *sampler, const node_t *no
 
 static void put_device(writing_t *writing, const node_device_t *device)
 {
-    const node_figures_t *figures = &device->figures;
+    const figures_t *figures = &device->figures;
     const rmm_page_device_t shown = {
         .name = device->name,
         .model = device->model,
         .current_bytes = figures->current_bytes,
         .reserved_bytes = figures->reserved_bytes,
-        .cached_bytes = node_cached_bytes(figures),
+        .cached_bytes = figures->cached_bytes,
         .others_bytes = node_others_bytes(device),
         .free_bytes = node_free_bytes(device),
         .capacity_bytes = device->capacity_bytes};
-    rmm_page_device(&writing->page, &shown);
+    rmm__page_device(&writing->page, &shown);
 }
 
 static void put_devices(writing_t *writing)
 {
     const node_t *node = writing->node;
-    rmm_page_begin_devices(&writing->page);
+    rmm__page_begin_devices(&writing->page);
     for (uint32_t i = 1; i <= node->device_count; i++) { /* host memory comes last */
         put_device(writing, &node->devices[i < node->device_count ? i : NODE_HOST]);
     }
@@ -106,14 +107,14 @@ static void put_devices(writing_t *writing)
 
 /* --- programs ----------------------------------------------------------------------------- */
 
-static rmm_page_figures_t figures_of(const node_figures_t *figures)
+static rmm_page_figures_t figures_of(const figures_t *figures)
 {
     return (rmm_page_figures_t){
         .current_bytes = figures->current_bytes,
         .reserved_bytes = figures->reserved_bytes,
         .padding_bytes = figures->padding_bytes,
         .peak_bytes = figures->peak_bytes,
-        .current_count = node_live_count(figures),
+        .current_count = figures->current_count,
         .oom_count = figures->oom_count};
 }
 
@@ -134,9 +135,9 @@ static void put_resource(writing_t *writing, const node_resource_t *resource)
         .device = writing->node->devices[resource->device].name,
         .upstream_id = resource->upstream_id,
         .figures = figures_of(&resource->figures),
-        .free_bytes = resource->free_bytes,
-        .largest_free_bytes = resource->largest_free_bytes};
-    rmm_page_resource(&writing->page, &shown);
+        .free_bytes = resource->figures.free_bytes,
+        .largest_free_bytes = resource->figures.largest_free_bytes};
+    rmm__page_resource(&writing->page, &shown);
 }
 
 static void put_map(
@@ -151,7 +152,8 @@ static void put_map(
     }
     map.rows = rows;
     name_resource(resource, name);
-    rmm_page_map(&writing->page, name, &map, now_ns > taken_ns ? now_ns - taken_ns : 0);
+    rmm__page_map(
+        &writing->page, name, &map, now_ns > taken_ns ? now_ns - taken_ns : 0);
     free(rows);
 }
 
@@ -173,7 +175,7 @@ static void put_maps(writing_t *writing, uint32_t process)
     for (uint32_t i = 0; i < span->resource_count; i++) {
         put_map(writing, &file, &writing->node->resources[span->resource + i]);
     }
-    rmm_blocks_close(&file);
+    rmm__block_report_close(&file);
 }
 
 static void put_program(writing_t *writing, uint32_t index)
@@ -190,21 +192,21 @@ static void put_program(writing_t *writing, uint32_t index)
         .user = process->user,
         .command = process->command[0] != '\0' ? process->command : process->comm,
         .state = ""};
-    if (!rmm_page_begin_program(&writing->page, &shown)) {
+    if (!rmm__page_begin_program(&writing->page, &shown)) {
         return;
     }
     for (uint32_t i = 0; i < span->use_count; i++) {
         const node_use_t *use = &node->uses[span->use + i];
         const rmm_page_figures_t figures = figures_of(&use->figures);
-        rmm_page_use(&writing->page, node->devices[use->device].name, &figures);
+        rmm__page_use(&writing->page, node->devices[use->device].name, &figures);
     }
-    rmm_page_begin_resources(&writing->page);
+    rmm__page_begin_resources(&writing->page);
     for (uint32_t i = 0; i < span->resource_count; i++) {
         put_resource(writing, &node->resources[span->resource + i]);
     }
-    rmm_page_end_resources(&writing->page);
+    rmm__page_end_resources(&writing->page);
     put_maps(writing, index);
-    rmm_page_end_program(&writing->page);
+    rmm__page_end_program(&writing->page);
 }
 
 /* --- the page ----------------------------------------------------------------------------- */
@@ -220,16 +222,16 @@ static void put_all(writing_t *writing, rmm_sink_t *sink, time_t now)
     rmm_page_t *page = &writing->page;
     char host[256] = "this machine";
     (void)gethostname(host, sizeof(host) - 1);
-    rmm_page_begin(page, sink, host, now);
-    rmm_page_remark(page, node->forbidden, "programs of other users cannot be read");
-    rmm_page_remark(page, node->refused, "programs have implausible figures");
-    rmm_page_remark(page, node->left_out, "programs are left out");
+    rmm__page_begin(page, sink, host, now);
+    rmm__page_remark(page, node->forbidden, "programs of other users cannot be read");
+    rmm__page_remark(page, node->refused, "programs have implausible figures");
+    rmm__page_remark(page, node->left_out, "programs are left out");
     put_devices(writing);
-    rmm_page_begin_programs(page);
+    rmm__page_begin_programs(page);
     for (uint32_t i = 0; i < node->process_count; i++) {
         put_program(writing, writing->order[i].index);
     }
-    rmm_page_end(page);
+    rmm__page_end(page);
 }
 
 bool page_write(FILE *file, const sampler_t *sampler, const node_t *node, time_t now)

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "top/sample.h"
+#include "node/sampler.h"
 
 /* The snapshot that the sampler took last, with the blocks that its programs have reported; NULL:
  * one of a recording, without blocks. False: no memory. Errors of the file stay there. */

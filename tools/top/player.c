@@ -40,7 +40,8 @@ static const char *parse(const char *line, node_t *node)
         wrong = "has a version that this rmm-top cannot read";
     } else if (
         !json_is_integer(time_ns) ||
-        !node_from_json(json_object_get(object, "node"), node) ||
+        node_from_json(json_object_get(object, "node"), NULL, NULL, node) !=
+            NODE_PARSED ||
         !take_ids(json_object_get(object, "ids"), node)) {
         wrong = "is damaged";
     } else {

@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "top/node.h"
+#include "node/node.h"
 
 #define RECORDING_VERSION 1
 #define RECORDING_BYTES_MAX (UINT64_C(256) << 20)

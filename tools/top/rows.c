@@ -24,8 +24,8 @@ matches(const node_process_t *process, const node_device_t *device, const char *
 /* The larger first, what is not known last. */
 static int larger(uint64_t a, uint64_t b)
 {
-    a = a == NODE_UNKNOWN ? 0 : a + 1;
-    b = b == NODE_UNKNOWN ? 0 : b + 1;
+    a = a == FIGURE_UNKNOWN ? 0 : a + 1;
+    b = b == FIGURE_UNKNOWN ? 0 : b + 1;
     return (a < b) - (a > b);
 }
 

@@ -250,7 +250,7 @@ static void take_keys(screen_t *screen)
     }
 }
 
-/* Until a key, a signal, or that time. False: the terminal is gone. It has to be told here:
+/* Until a key, a signal, or that time. False: the terminal is gone. It has to be noticed here:
  * input at its end is always ready, so signals, which are unblocked only while ppoll() waits, would
  * not come through either. */
 static bool wait_for_keys(const screen_t *screen, uint64_t until_ns)
@@ -286,7 +286,7 @@ static void look(screen_t *screen, const sampler_t *sampler)
         at.location = location_of(&screen->node, resource);
     }
     inspector_look(&screen->inspector, &sampler->segments, &at);
-    screen->node.detail = &screen->inspector.detail;
+    screen->ui.detail = &screen->inspector.detail;
 }
 
 /* What is shown is not what is now, or is recorded. */

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "common/clock.h"
+
 /* How long a tree may take: live the keys wait meanwhile. */
 #define LIVE_WAIT_NS UINT64_C(500000000)
 #define ONCE_WAIT_NS UINT64_C(10000000000)
@@ -72,13 +74,19 @@ static bool take_from_mount(source_t *source, node_t *node)
         &source->mount, node, was_silent ? LIVE_WAIT_NS / 10 : LIVE_WAIT_NS);
 }
 
+static bool take_programs(source_t *source, node_t *node)
+{
+    node->time_ns = clock_ns();
+    return sampler_take(&source->sampler, node);
+}
+
 bool source_take(source_t *source, node_t *node)
 {
     if (source->kind == SOURCE_RECORDING) {
         return player_take(&source->player, node);
     }
     bool is_whole = source->kind == SOURCE_MOUNT ? take_from_mount(source, node)
-                                                 : sampler_take(&source->sampler, node);
+                                                 : take_programs(source, node);
     if (is_whole && source_silence(source)[0] == '\0') {
         recorder_add(&source->recorder, node);
     }

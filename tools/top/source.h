@@ -4,10 +4,10 @@
 #ifndef RMM_TOP_SOURCE_H
 #define RMM_TOP_SOURCE_H
 
+#include "node/sampler.h"
 #include "top/mount.h"
 #include "top/options.h"
 #include "top/recording.h"
-#include "top/sample.h"
 
 typedef enum source_kind {
     SOURCE_PROGRAMS,

@@ -6,7 +6,7 @@
 #ifndef RMM_TOP_TREE_H
 #define RMM_TOP_TREE_H
 
-#include "top/node.h"
+#include "node/node.h"
 
 typedef struct tree_line {
     const node_resource_t *resource;

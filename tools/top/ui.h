@@ -11,8 +11,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "top/history.h"
-#include "top/node.h"
+#include "node/node.h"
+#include "top/detail.h"
+#include "top/figure_history.h"
 
 typedef enum ui_sort {
     UI_SORT_CURRENT,
@@ -87,6 +88,7 @@ typedef struct ui {
     char
         source[UI_SOURCE_BYTES]; /* where it is from, in the first line; "": from now */
     char message[UI_MESSAGE_BYTES]; /* until the next key; "": none */
+    const detail_t *detail; /* of the program that is shown; NULL: none. Borrowed */
 } ui_t;
 
 /* key: a character or one of ui_key_t. */

@@ -6,9 +6,9 @@
 #ifndef RMM_TOP_VIEW_H
 #define RMM_TOP_VIEW_H
 
+#include "node/node.h"
 #include "top/canvas.h"
-#include "top/history.h"
-#include "top/node.h"
+#include "top/figure_history.h"
 #include "top/ui.h"
 
 typedef struct view {

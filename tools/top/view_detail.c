@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "segment/segment_format.h"
-#include "top/figures.h"
+#include "top/figure_text.h"
 #include "top/view.h"
 
 #define MAP_LINES 4
@@ -20,7 +20,7 @@ static void draw_header(canvas_t *canvas, int y, const char *text)
 
 static int draw_map(const page_t *page, area_t area)
 {
-    const detail_t *detail = page->node->detail;
+    const detail_t *detail = page->ui->detail;
     canvas_t *canvas = &page->view->canvas;
     const map_t map = {detail->blocks, detail->block_count};
     char text[160];
@@ -55,7 +55,7 @@ draw_lines(canvas_t *canvas, area_t area, const detail_line_t *lines, uint32_t c
 
 static int draw_findings(const page_t *page, area_t area)
 {
-    const detail_t *detail = page->node->detail;
+    const detail_t *detail = page->ui->detail;
     char text[80];
     if (!detail->is_diagnosed || area.lines < 2) {
         return 0;
@@ -72,7 +72,7 @@ static int draw_findings(const page_t *page, area_t area)
 
 static int draw_limits(const page_t *page, area_t area)
 {
-    const detail_t *detail = page->node->detail;
+    const detail_t *detail = page->ui->detail;
     char text[120];
     bool is_limited = detail->limit_bytes != RMM_SEGMENT_NO_LIMIT ||
                       detail->program_limit_bytes != RMM_SEGMENT_NO_LIMIT;
@@ -94,7 +94,7 @@ static area_t rest_of(area_t area, int drawn)
 
 int view_detail_lines(const page_t *page)
 {
-    const detail_t *detail = page->node->detail;
+    const detail_t *detail = page->ui->detail;
     if (detail == NULL || detail->id != page->ui->shown_id) {
         return 0;
     }
@@ -105,7 +105,7 @@ int view_detail_lines(const page_t *page)
 
 void view_draw_detail(const page_t *page, area_t area)
 {
-    const detail_t *detail = page->node->detail;
+    const detail_t *detail = page->ui->detail;
     canvas_t *canvas = &page->view->canvas;
     if (detail->is_hidden) {
         canvas_text(

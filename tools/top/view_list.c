@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "top/figures.h"
+#include "top/figure_text.h"
 #include "top/rows.h"
 #include "top/view.h"
 
@@ -19,7 +19,7 @@
 
 static uint64_t known(uint64_t figure)
 {
-    return figure != NODE_UNKNOWN ? figure : 0;
+    return figure != FIGURE_UNKNOWN ? figure : 0;
 }
 
 static void draw_device(const page_t *page, int y, uint32_t index)
@@ -27,7 +27,7 @@ static void draw_device(const page_t *page, int y, uint32_t index)
     canvas_t *canvas = &page->view->canvas;
     const node_device_t *device = &page->node->devices[index];
     const uint64_t figures[] = {
-        device->figures.current_bytes, node_cached_bytes(&device->figures),
+        device->figures.current_bytes, device->figures.cached_bytes,
         node_others_bytes(device), node_free_bytes(device), device->capacity_bytes};
     int x = canvas_left(canvas, y, 0, NAME_WIDTH, ATTRIBUTE_TITLE, device->name);
     for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++) {
@@ -37,7 +37,7 @@ static void draw_device(const page_t *page, int y, uint32_t index)
     }
     int width = canvas->width - x - 2;
     width = width < BAR_MOST ? width : BAR_MOST;
-    if (device->capacity_bytes != NODE_UNKNOWN && width >= BAR_LEAST) {
+    if (device->capacity_bytes != FIGURE_UNKNOWN && width >= BAR_LEAST) {
         uint64_t used = known(figures[0]),
                  reserved = known(device->figures.reserved_bytes);
         const bar_t bar = {
@@ -174,7 +174,7 @@ static void shorten_command(char *shortened, size_t size, const char *command)
 static void draw_row(canvas_t *canvas, int y, const row_t *row, bool is_selected)
 {
     char pid[16] = "-", user[40], command[320];
-    const node_figures_t *figures = &row->use->figures;
+    const figures_t *figures = &row->use->figures;
     figure_text_t current = figure_bytes(figures->current_bytes);
     figure_text_t reserved = figure_bytes(figures->reserved_bytes);
     figure_text_t peak = figure_bytes(figures->peak_bytes);

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "top/figures.h"
+#include "top/figure_text.h"
 #include "top/tree.h"
 #include "top/view.h"
 
@@ -50,10 +50,10 @@ static void draw_use(const page_t *page, int y, const node_use_t *use)
     canvas_t *canvas = &page->view->canvas;
     double rate = 0;
     bool has_rate = history_rate(page->history, page->ui->shown_id, use->device, &rate);
-    const node_figures_t *figures = &use->figures;
+    const figures_t *figures = &use->figures;
     const figure_text_t texts[] = {
         figure_bytes(figures->current_bytes), figure_bytes(figures->reserved_bytes),
-        figure_bytes(figures->peak_bytes),    figure_count(node_live_count(figures)),
+        figure_bytes(figures->peak_bytes),    figure_count(figures->current_count),
         figure_rate(has_rate, rate),          figure_count(figures->oom_count)};
     int x = canvas_left(
         canvas, y, 0, DEVICE_WIDTH, ATTRIBUTE_TITLE,
@@ -98,19 +98,25 @@ static int draw_uses(const page_t *page, int y, uint32_t process)
 
 /* --- resources ---------------------------------------------------------------------------- */
 
+/* From left to right: the title, and the text of a resource's figures. */
+#define COLUMNS(X)                                                                     \
+    X("CURRENT", figure_bytes(figures->current_bytes))                                 \
+    X("RESERVED", figure_bytes(figures->reserved_bytes))                               \
+    X("PEAK", figure_bytes(figures->peak_bytes))                                       \
+    X("FREE", figure_bytes(figures->free_bytes))                                       \
+    X("FRAG", figure_fragmentation(figures->free_bytes, figures->largest_free_bytes))  \
+    X("LARGEST", figure_bytes(figures->largest_free_bytes))                            \
+    X("ALLOCS", figure_count(figures->total_count))
+#define TITLE(title, text) {title},
+#define TEXT(title, text) text,
+
 static void
 draw_resource(const page_t *page, int y, const tree_line_t *line, attribute_t attribute)
 {
     canvas_t *canvas = &page->view->canvas;
     const node_resource_t *resource = line->resource;
-    const figure_text_t texts[] = {
-        figure_bytes(resource->figures.current_bytes),
-        figure_bytes(resource->figures.reserved_bytes),
-        figure_bytes(resource->figures.peak_bytes),
-        figure_bytes(resource->free_bytes),
-        figure_fragmentation(resource->free_bytes, resource->largest_free_bytes),
-        figure_bytes(resource->largest_free_bytes),
-        figure_count(resource->figures.total_count)};
+    const figures_t *figures = &resource->figures;
+    const figure_text_t texts[] = {COLUMNS(TEXT)};
     char name[160];
     int indent = line->depth < NAME_WIDTH / 4 ? (int)line->depth * 2 : NAME_WIDTH / 2;
     snprintf(
@@ -130,9 +136,7 @@ draw_resource(const page_t *page, int y, const tree_line_t *line, attribute_t at
 
 static void draw_resource_header(canvas_t *canvas, int y)
 {
-    static const figure_text_t titles[] = {{"CURRENT"}, {"RESERVED"}, {"PEAK"},
-                                           {"FREE"},    {"FRAG"},     {"LARGEST"},
-                                           {"ALLOCS"}};
+    static const figure_text_t titles[] = {COLUMNS(TITLE)};
     int x = canvas_left(canvas, y, 0, NAME_WIDTH, ATTRIBUTE_HEADER, "RESOURCE");
     x = canvas_left(canvas, y, x, TYPE_WIDTH, ATTRIBUTE_HEADER, "TYPE");
     x = canvas_left(canvas, y, x, DEVICE_WIDTH - 1, ATTRIBUTE_HEADER, "DEVICE");

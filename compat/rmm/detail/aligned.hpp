@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include <rmm/aligned.hpp>
+#include <rmm/detail/era.hpp>
 
 namespace RMM_NAMESPACE
 {
@@ -43,6 +44,21 @@ void aligned_host_deallocate(
         deallocate(block);
     }
 }
+
+#if RMM_COMPAT_CLASSIC
+/* Their names until RMM 24.02. */
+template <class Allocate>
+void *aligned_allocate(std::size_t bytes, std::size_t alignment, Allocate allocate)
+{
+    return aligned_host_allocate(bytes, alignment, allocate);
+}
+template <class Deallocate>
+void aligned_deallocate(
+    void *ptr, std::size_t bytes, std::size_t alignment, Deallocate deallocate) noexcept
+{
+    aligned_host_deallocate(ptr, bytes, alignment, deallocate);
+}
+#endif
 
 } /* namespace detail */
 } /* namespace RMM_NAMESPACE */

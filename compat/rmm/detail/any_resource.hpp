@@ -22,8 +22,10 @@
 #include <typeinfo>
 #include <utility>
 
+#include <rmm/aligned.hpp>
 #include <rmm/cuda_stream_view.hpp>
 #include <rmm/detail/export.hpp>
+#include <rmm/detail/properties.hpp>
 
 namespace RMM_NAMESPACE
 {
@@ -31,12 +33,6 @@ namespace detail
 {
 
 using stream_ref = cuda_stream_view;
-
-/** Properties of memory, as CCCL's of the same names. */
-struct device_accessible {
-};
-struct host_accessible {
-};
 
 template <class T, class Property, class = void> struct has_property : std::false_type {
 };
@@ -71,6 +67,34 @@ struct is_resource<
     : is_synchronous_resource<T> {
 };
 
+/* How the functions of a T are called; specialised for classes whose functions have other names. */
+template <class T, class = void> struct resource_calls {
+    static void *
+    allocate(T &object, stream_ref stream, std::size_t bytes, std::size_t align)
+    {
+        return object.allocate(stream, bytes, align);
+    }
+    static void deallocate(
+        T &object, stream_ref stream, void *ptr, std::size_t bytes, std::size_t align)
+    {
+        object.deallocate(stream, ptr, bytes, align);
+    }
+    static void *allocate_sync(T &object, std::size_t bytes, std::size_t align)
+    {
+        return object.allocate_sync(bytes, align);
+    }
+    static void
+    deallocate_sync(T &object, void *ptr, std::size_t bytes, std::size_t align)
+    {
+        object.deallocate_sync(ptr, bytes, align);
+    }
+};
+
+/* The class that a T is named as: a base class of it, for those that have a common one. */
+template <class T, class = void> struct named_as {
+    using type = T;
+};
+
 /* The functions of one class. */
 struct resource_table {
     const std::type_info *type;
@@ -87,29 +111,36 @@ template <class T> struct resource_functions {
     static void *
     allocate(void *self, stream_ref stream, std::size_t bytes, std::size_t align)
     {
-        return static_cast<T *>(self)->allocate(stream, bytes, align);
+        return resource_calls<T>::allocate(
+            *static_cast<T *>(self), stream, bytes, align);
     }
     static void deallocate(
         void *self, stream_ref stream, void *ptr, std::size_t bytes, std::size_t align)
     {
-        static_cast<T *>(self)->deallocate(stream, ptr, bytes, align);
+        resource_calls<T>::deallocate(
+            *static_cast<T *>(self), stream, ptr, bytes, align);
     }
     static void *allocate_sync(void *self, std::size_t bytes, std::size_t align)
     {
-        return static_cast<T *>(self)->allocate_sync(bytes, align);
+        return resource_calls<T>::allocate_sync(*static_cast<T *>(self), bytes, align);
     }
     static void
     deallocate_sync(void *self, void *ptr, std::size_t bytes, std::size_t align)
     {
-        static_cast<T *>(self)->deallocate_sync(ptr, bytes, align);
+        resource_calls<T>::deallocate_sync(*static_cast<T *>(self), ptr, bytes, align);
     }
     static bool is_equal(const void *a, const void *b)
     {
         return *static_cast<const T *>(a) == *static_cast<const T *>(b);
     }
+    /* NULL for what cannot be copied: only references name that. */
     static void *copy(const void *self)
     {
-        return new T(*static_cast<const T *>(self));
+        if constexpr (std::is_copy_constructible<T>::value) {
+            return new T(*static_cast<const T *>(self));
+        } else {
+            return nullptr;
+        }
     }
     static void destroy(void *self)
     {
@@ -135,11 +166,14 @@ template <class T> struct resource_functions {
 class erased_resource
 {
   public:
-    void *allocate_sync(std::size_t bytes, std::size_t align)
+    void *
+    allocate_sync(std::size_t bytes, std::size_t align = CUDA_ALLOCATION_ALIGNMENT)
     {
         return table_->allocate_sync(object_, bytes, align);
     }
-    void deallocate_sync(void *ptr, std::size_t bytes, std::size_t align) noexcept
+    void deallocate_sync(
+        void *ptr, std::size_t bytes,
+        std::size_t align = CUDA_ALLOCATION_ALIGNMENT) noexcept
     {
         table_->deallocate_sync(object_, ptr, bytes, align);
     }
@@ -158,9 +192,12 @@ class erased_resource
     /* Is the object a T, and equal to this one? */
     template <class T> bool is_equal_to(const T &object) const
     {
-        return object_ == static_cast<const void *>(&object) ||
-               (object_ != nullptr && *table_->type == typeid(T) &&
-                table_->is_equal(object_, &object));
+        using named = typename named_as<T>::type;
+        const named &other = object;
+
+        return object_ == static_cast<const void *>(&other) ||
+               (object_ != nullptr && *table_->type == typeid(named) &&
+                table_->is_equal(object_, &other));
     }
     /* The object if it is a T, else NULL. */
     template <class T> friend T *resource_cast(erased_resource *erased) noexcept
@@ -174,7 +211,8 @@ class erased_resource
     erased_resource() = default;
     template <class T>
     explicit erased_resource(T *object) noexcept
-        : object_(object), table_(resource_functions<T>::table())
+        : object_(static_cast<typename named_as<T>::type *>(object)),
+          table_(resource_functions<typename named_as<T>::type>::table())
     {
     }
 
@@ -188,12 +226,15 @@ template <class T> T *resource_cast(erased_resource *erased) noexcept;
 class erased_stream_resource : public erased_resource
 {
   public:
-    void *allocate(stream_ref stream, std::size_t bytes, std::size_t align)
+    void *allocate(
+        stream_ref stream, std::size_t bytes,
+        std::size_t align = CUDA_ALLOCATION_ALIGNMENT)
     {
         return table_->allocate(object_, stream, bytes, align);
     }
     void deallocate(
-        stream_ref stream, void *ptr, std::size_t bytes, std::size_t align) noexcept
+        stream_ref stream, void *ptr, std::size_t bytes,
+        std::size_t align = CUDA_ALLOCATION_ALIGNMENT) noexcept
     {
         table_->deallocate(object_, stream, ptr, bytes, align);
     }

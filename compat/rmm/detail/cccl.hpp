@@ -6,9 +6,9 @@
  *
  * RMM 26.08 needs CCCL 3.3 or newer. With that, rmm::detail::any_resource and the references
  * are CCCL's own: cuda::mr::any_resource and so on. With an older CCCL (CUDA 13.0 has 3.0) or
- * none, they are the classes of rmm/detail/any_resource.hpp. The rest of these headers does
- * not know the difference. RMM_COMPAT_HAS_CCCL is 1 or 0; define RMM_COMPAT_NO_CCCL to have 0
- * with a new CCCL too.
+ * none, and for HIP, they are the classes of rmm/detail/any_resource.hpp. The rest of these
+ * headers does not know the difference. RMM_COMPAT_HAS_CCCL is 1 or 0; define
+ * RMM_COMPAT_NO_CCCL to have 0 with a new CCCL too.
  *
  * All files of a program need the same answer, or its classes have two definitions under one
  * name. nvcc finds the toolkit's CCCL without being told, a C++ compiler beside it does not. A
@@ -17,12 +17,14 @@
 #ifndef RMM_COMPAT_DETAIL_CCCL_HPP
 #define RMM_COMPAT_DETAIL_CCCL_HPP
 
+#include <rmm/cuda_stream_view.hpp>
 #include <rmm/detail/cuda_api.hpp>
 #include <rmm/detail/export.hpp>
 #include <rmm/error.hpp>
 
 #define RMM_COMPAT_HAS_CCCL 0
-#if RMM_COMPAT_HAS_CUDA && !defined(RMM_COMPAT_NO_CCCL) && __has_include(<cuda/version>)
+#if RMM_COMPAT_HAS_CUDA && !RMM_COMPAT_HAS_HIP && !defined(RMM_COMPAT_NO_CCCL) &&      \
+    __has_include(<cuda/version>)
 #include <cuda/version>
 #if CCCL_VERSION >= 3003000
 #undef RMM_COMPAT_HAS_CCCL
@@ -33,7 +35,6 @@
 #if RMM_COMPAT_HAS_CCCL
 
 #include <cuda/memory_resource>
-#include <cuda/stream_ref>
 
 namespace RMM_NAMESPACE
 {
@@ -53,6 +54,28 @@ using cuda::mr::synchronous_resource_ref;
 
 #else
 #include <rmm/detail/any_resource.hpp>
+/* The names of CCCL 3.3 where there is an older one, or none. */
+#if !RMM_COMPAT_HAS_CUDA || !__has_include(<cuda/std/version>)
+namespace cuda
+{
+using stream_ref = rmm::cuda_stream_view;
+namespace mr
+{
+using rmm::detail::resource_ref;
+} /* namespace mr */
+} /* namespace cuda */
+#endif
+#if !RMM_COMPAT_HAS_PROPERTIES || CCCL_VERSION < 3001000
+namespace cuda
+{
+namespace mr
+{
+using rmm::detail::any_resource;
+using rmm::detail::resource_cast;
+using rmm::detail::synchronous_resource_ref;
+} /* namespace mr */
+} /* namespace cuda */
+#endif
 #endif
 
 namespace RMM_NAMESPACE

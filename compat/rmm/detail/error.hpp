@@ -26,6 +26,7 @@
 #include <rmm/cxx/callback.hpp>
 #include <rmm/cxx/error.hpp>
 #include <rmm/detail/cuda_api.hpp>
+#include <rmm/detail/era.hpp>
 #include <rmm/error.hpp>
 
 namespace RMM_NAMESPACE
@@ -47,6 +48,39 @@ template <class Exception>
     throw Exception(place("RMM failure", file, line) + reason);
 }
 
+#if RMM_COMPAT_CLASSIC
+/* What RMM_EXPECTS makes of its arguments, of which one is a type and the other a text: behind
+ * each it writes `+ reason_probe()`. A text gets a plus sign, a type a cast of what follows. */
+struct reason_probe {
+};
+inline std::string operator+(const std::string &text, reason_probe)
+{
+    return text;
+}
+inline const char *operator+(reason_probe)
+{
+    return "";
+}
+template <class Exception>
+std::string reason_of(const std::string &reason, const Exception &)
+{
+    return reason;
+}
+template <class Exception>
+std::string reason_of(const Exception &, const std::string &reason)
+{
+    return reason;
+}
+template <class First, class Second>
+using exception_of =
+    std::conditional_t<std::is_base_of<std::exception, First>::value, First, Second>;
+#endif
+
+#if RMM_COMPAT_HAS_HIP
+#define RMM_COMPAT_CUDA_ERROR "Device error" /* in hipMM's words */
+#else
+#define RMM_COMPAT_CUDA_ERROR "CUDA error"
+#endif
 #if RMM_COMPAT_HAS_CUDA
 inline std::string text_of(cudaError_t error)
 {
@@ -57,7 +91,7 @@ template <class Exception>
 [[noreturn]] void throw_cuda(cudaError_t error, const char *file, int line)
 {
     (void)cudaGetLastError(); /* or the program's next check finds this error again */
-    throw Exception(place("CUDA error", file, line) + text_of(error));
+    throw Exception(place(RMM_COMPAT_CUDA_ERROR, file, line) + text_of(error));
 }
 
 /* One argument more if the size is known. */
@@ -65,7 +99,7 @@ template <class... Bytes>
 [[noreturn]] void
 throw_cuda_alloc(cudaError_t error, const char *file, int line, Bytes... bytes)
 {
-    std::string what = "CUDA error";
+    std::string what = RMM_COMPAT_CUDA_ERROR;
 
     (void)cudaGetLastError();
     ((what += " (failed to allocate " + std::to_string(bytes) + " bytes)"), ...);
@@ -121,12 +155,28 @@ template <class Function> void check(Function &&function)
 #define RMM_EXPECTS(...)                                                               \
     RMM_COMPAT_FOURTH(__VA_ARGS__, RMM_COMPAT_EXPECTS_3, RMM_COMPAT_EXPECTS_2, ~)      \
     (__VA_ARGS__)
-#define RMM_COMPAT_EXPECTS_2(condition, reason)                                        \
-    RMM_COMPAT_EXPECTS_3(condition, reason, rmm::logic_error)
-#define RMM_COMPAT_EXPECTS_3(condition, reason, ...)                                   \
+/* RMM_EXPECTS for these headers: without the cast below, of which a compiler warns on request. */
+#define RMM_COMPAT_EXPECTS(condition, reason, ...)                                     \
     ((condition)                                                                       \
          ? (void)0                                                                     \
          : rmm::detail::throw_failure<__VA_ARGS__>(__FILE__, __LINE__, reason))
+#define RMM_COMPAT_EXPECTS_2(condition, reason)                                        \
+    RMM_COMPAT_EXPECTS(condition, reason, rmm::logic_error)
+#if RMM_COMPAT_CLASSIC
+/* Until RMM 22.12 the exception came before the reason; both orders are taken. */
+#define RMM_COMPAT_EXPECTS_3(condition, reason, exception)                             \
+    ((condition)                                                                       \
+         ? (void)0                                                                     \
+         : rmm::detail::throw_failure<                                                 \
+               rmm::detail::exception_of<__typeof__(reason), __typeof__(exception)>>(  \
+               __FILE__, __LINE__,                                                     \
+               rmm::detail::reason_of(                                                 \
+                   (reason) + rmm::detail::reason_probe(),                             \
+                   (exception) + rmm::detail::reason_probe())))
+#else
+#define RMM_COMPAT_EXPECTS_3(condition, reason, ...)                                   \
+    RMM_COMPAT_EXPECTS(condition, reason, __VA_ARGS__)
+#endif
 
 #define RMM_FAIL(...)                                                                  \
     RMM_COMPAT_THIRD(__VA_ARGS__, RMM_COMPAT_FAIL_2, RMM_COMPAT_FAIL_1, ~)             \

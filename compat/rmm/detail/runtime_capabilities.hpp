@@ -9,6 +9,7 @@
 
 #include <rmm/cuda_device.hpp>
 #include <rmm/detail/cuda_api.hpp>
+#include <rmm/detail/era.hpp>
 #include <rmm/detail/error.hpp>
 #include <rmm/detail/export.hpp>
 #include <rmm/device.h>
@@ -29,13 +30,6 @@ inline bool current_device_supports(rmm_device_ability_t ability)
     check([&] { return rmm_device_supports(device, ability, &is_supported); });
     return is_supported;
 }
-
-struct runtime_async_alloc {
-    static bool is_supported()
-    {
-        return current_device_supports(RMM_ABILITY_ASYNC);
-    }
-};
 
 struct runtime_async_managed_alloc {
     static bool is_supported()
@@ -64,9 +58,14 @@ struct export_handle_type {
     static bool is_supported(cudaMemAllocationHandleType type)
     {
         const int wanted = static_cast<int>(type);
+#if RMM_COMPAT_HAS_HIP && HIP_VERSION < 60100000 /* which do not know the attribute */
+        const int supported = 0;
+#else
+        const int supported =
+            attribute_of_current_device(cudaDevAttrMemoryPoolSupportedHandleTypes);
+#endif
 
-        return (attribute_of_current_device(cudaDevAttrMemoryPoolSupportedHandleTypes) &
-                wanted) == wanted;
+        return (supported & wanted) == wanted;
     }
 };
 
@@ -94,6 +93,20 @@ struct hwdecompress {
     }
 };
 #endif
+
+struct runtime_async_alloc {
+    static bool is_supported()
+    {
+        return current_device_supports(RMM_ABILITY_ASYNC);
+    }
+#if RMM_COMPAT_CLASSIC && RMM_COMPAT_HAS_CUDA
+    /** Until RMM 25.08. */
+    static bool is_export_handle_type_supported(cudaMemAllocationHandleType type)
+    {
+        return export_handle_type::is_supported(type);
+    }
+#endif
+};
 
 } /* namespace detail */
 } /* namespace RMM_NAMESPACE */

@@ -12,18 +12,23 @@
 
 #include <rmm/aligned.hpp>
 #include <rmm/cxx/adaptors.hpp>
+#include <rmm/detail/era.hpp>
 #include <rmm/detail/error.hpp>
 #include <rmm/detail/export.hpp>
 #include <rmm/mr/detail/library_resource.hpp>
+#include <rmm/mr/per_device_resource.hpp> /* for programs: as RMM's */
 
 namespace RMM_NAMESPACE
 {
 namespace mr
 {
 
-class aligned_resource_adaptor : public detail::resource_over_upstream
+RMM_COMPAT_OVER_UPSTREAM
+class aligned_resource_adaptor : public detail::adaptor_over_upstream
 {
   public:
+    RMM_COMPAT_UPSTREAM_MEMBERS(aligned_resource_adaptor)
+
     static constexpr std::size_t default_alignment_threshold = 0;
 
     /** @throws logic_error if the alignment is no power of two */
@@ -31,7 +36,7 @@ class aligned_resource_adaptor : public detail::resource_over_upstream
         detail::any_device_resource upstream,
         std::size_t alignment = CUDA_ALLOCATION_ALIGNMENT,
         std::size_t alignment_threshold = default_alignment_threshold)
-        : resource_over_upstream(std::move(upstream), [&](const rmmc::resource &mr) {
+        : adaptor_over_upstream(std::move(upstream), [&](const rmmc::resource &mr) {
               rmmc::aligned_options options;
               RMM_EXPECTS(is_pow2(alignment), "the alignment is no power of two");
               options.alignment_bytes = alignment;
@@ -41,10 +46,11 @@ class aligned_resource_adaptor : public detail::resource_over_upstream
     {
     }
 };
+RMM_COMPAT_DEDUCTION(aligned_resource_adaptor)
 
 namespace detail
 {
-inline const bool aligned_resource_adaptor_is_known = knows<aligned_resource_adaptor>();
+RMM_COMPAT_IS_KNOWN(aligned_resource_adaptor)
 } /* namespace detail */
 
 } /* namespace mr */

@@ -16,6 +16,7 @@
 #include <rmm/cuda_device.hpp>
 #include <rmm/cuda_stream_view.hpp>
 #include <rmm/cxx/resources.hpp>
+#include <rmm/detail/era.hpp>
 #include <rmm/detail/export.hpp>
 #include <rmm/logger.hpp>
 #include <rmm/mr/detail/library_resource.hpp>
@@ -25,9 +26,12 @@ namespace RMM_NAMESPACE
 namespace mr
 {
 
+RMM_COMPAT_OVER_UPSTREAM
 class arena_memory_resource : public detail::resource_over_upstream
 {
   public:
+    RMM_COMPAT_UPSTREAM_MEMBERS(arena_memory_resource)
+
     /** @param arena_size without one, half of the device's free memory */
     explicit arena_memory_resource(
         detail::any_device_resource upstream,
@@ -42,11 +46,26 @@ class arena_memory_resource : public detail::resource_over_upstream
           })
     {
     }
+#if RMM_COMPAT_CLASSIC
+    /** The two sizes of RMM 0.16 to 22.02: an arena does not grow, so the second counts. A byte is
+     * no size but the truth value of another language: dump_log_on_failure. */
+    template <
+        class Size, class = std::enable_if_t<
+                        std::is_integral<Size>::value && (sizeof(Size) > sizeof(bool))>>
+    arena_memory_resource(
+        detail::any_device_resource upstream, std::size_t, Size maximum_size)
+        : arena_memory_resource(
+              std::move(upstream),
+              std::optional<std::size_t>(static_cast<std::size_t>(maximum_size)), false)
+    {
+    }
+#endif
 };
+RMM_COMPAT_DEDUCTION(arena_memory_resource)
 
 namespace detail
 {
-inline const bool arena_memory_resource_is_known = knows<arena_memory_resource>();
+RMM_COMPAT_IS_KNOWN(arena_memory_resource)
 } /* namespace detail */
 
 } /* namespace mr */

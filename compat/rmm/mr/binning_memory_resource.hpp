@@ -17,6 +17,7 @@
 #include <rmm/cuda_device.hpp>
 #include <rmm/cuda_stream_view.hpp>
 #include <rmm/cxx/resources.hpp>
+#include <rmm/detail/era.hpp>
 #include <rmm/detail/error.hpp>
 #include <rmm/detail/export.hpp>
 #include <rmm/logger.hpp>
@@ -29,9 +30,12 @@ namespace RMM_NAMESPACE
 namespace mr
 {
 
+RMM_COMPAT_OVER_UPSTREAM
 class binning_memory_resource : public detail::resource_over_upstream
 {
   public:
+    RMM_COMPAT_UPSTREAM_MEMBERS(binning_memory_resource)
+
     explicit binning_memory_resource(detail::any_device_resource upstream)
         : binning_memory_resource(std::move(upstream), 0, 0)
     {
@@ -48,6 +52,18 @@ class binning_memory_resource : public detail::resource_over_upstream
           })
     {
     }
+#if RMM_COMPAT_CLASSIC
+    /** @param bin_resource NULL: blocks of that size over the upstream */
+    void add_bin(std::size_t allocation_size, device_memory_resource *bin_resource)
+    {
+        std::optional<device_async_resource_ref> bin;
+
+        if (bin_resource != nullptr) {
+            bin = device_async_resource_ref(bin_resource);
+        }
+        add_bin(allocation_size, bin);
+    }
+#endif
     /** @param bin_resource copied; without one, blocks of that size over the upstream */
     void add_bin(
         std::size_t allocation_size,
@@ -63,10 +79,11 @@ class binning_memory_resource : public detail::resource_over_upstream
         });
     }
 };
+RMM_COMPAT_DEDUCTION(binning_memory_resource)
 
 namespace detail
 {
-inline const bool binning_memory_resource_is_known = knows<binning_memory_resource>();
+RMM_COMPAT_IS_KNOWN(binning_memory_resource)
 } /* namespace detail */
 
 } /* namespace mr */

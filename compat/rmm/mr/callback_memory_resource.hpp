@@ -13,6 +13,7 @@
 #include <utility>
 
 #include <rmm/cuda_stream_view.hpp>
+#include <rmm/detail/era.hpp>
 #include <rmm/detail/export.hpp>
 #include <rmm/mr/detail/library_resource.hpp>
 
@@ -66,7 +67,7 @@ class callback_memory_resource : public detail::library_resource,
 
 namespace detail
 {
-inline const bool callback_memory_resource_is_known = knows<callback_memory_resource>();
+RMM_COMPAT_IS_KNOWN(callback_memory_resource)
 } /* namespace detail */
 
 } /* namespace mr */

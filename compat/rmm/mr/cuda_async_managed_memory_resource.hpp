@@ -8,6 +8,7 @@
 #define RMM_COMPAT_MR_CUDA_ASYNC_MANAGED_MEMORY_RESOURCE_HPP
 
 #include <rmm/cxx/resources.hpp>
+#include <rmm/detail/era.hpp>
 #include <rmm/detail/export.hpp>
 #include <rmm/mr/cuda_async_view_memory_resource.hpp>
 #include <rmm/mr/detail/library_resource.hpp>
@@ -37,8 +38,7 @@ class cuda_async_managed_memory_resource final : public detail::library_resource
 
 namespace detail
 {
-inline const bool cuda_async_managed_memory_resource_is_known =
-    knows<cuda_async_managed_memory_resource>();
+RMM_COMPAT_IS_KNOWN(cuda_async_managed_memory_resource)
 } /* namespace detail */
 
 } /* namespace mr */

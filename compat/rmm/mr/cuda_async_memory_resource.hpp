@@ -15,6 +15,7 @@
 #include <optional>
 
 #include <rmm/cxx/resources.hpp>
+#include <rmm/detail/era.hpp>
 #include <rmm/detail/export.hpp>
 #include <rmm/mr/cuda_async_view_memory_resource.hpp>
 #include <rmm/mr/detail/library_resource.hpp>
@@ -35,6 +36,8 @@ class cuda_async_memory_resource final : public detail::library_resource,
         win32_kmt = RMM_ASYNC_HANDLE_WIN32_KMT,
         fabric = RMM_ASYNC_HANDLE_FABRIC
     };
+    /** Until RMM 26.06. The library sets it where the driver has it. */
+    enum class mempool_usage : unsigned short { hw_decompress = 0x2 };
 
     cuda_async_memory_resource(
         std::optional<std::size_t> initial_pool_size = {},
@@ -61,8 +64,7 @@ class cuda_async_memory_resource final : public detail::library_resource,
 
 namespace detail
 {
-inline const bool cuda_async_memory_resource_is_known =
-    knows<cuda_async_memory_resource>();
+RMM_COMPAT_IS_KNOWN(cuda_async_memory_resource)
 } /* namespace detail */
 
 } /* namespace mr */

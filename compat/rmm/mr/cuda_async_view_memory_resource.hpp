@@ -8,9 +8,14 @@
 #define RMM_COMPAT_MR_CUDA_ASYNC_VIEW_MEMORY_RESOURCE_HPP
 
 #include <rmm/cxx/resources.hpp>
+#include <rmm/detail/era.hpp>
 #include <rmm/detail/error.hpp>
 #include <rmm/detail/export.hpp>
+#include <rmm/detail/runtime_capabilities.hpp> /* for programs: as RMM's */
 #include <rmm/mr/detail/library_resource.hpp>
+#if RMM_COMPAT_CLASSIC
+#include <rmm/detail/dynamic_load_runtime.hpp> /* the same */
+#endif
 
 namespace RMM_NAMESPACE
 {
@@ -42,8 +47,7 @@ class cuda_async_view_memory_resource final : public detail::library_resource,
 
 namespace detail
 {
-inline const bool cuda_async_view_memory_resource_is_known =
-    knows<cuda_async_view_memory_resource>();
+RMM_COMPAT_IS_KNOWN(cuda_async_view_memory_resource)
 } /* namespace detail */
 
 } /* namespace mr */

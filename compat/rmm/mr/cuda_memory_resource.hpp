@@ -8,6 +8,7 @@
 #define RMM_COMPAT_MR_CUDA_MEMORY_RESOURCE_HPP
 
 #include <rmm/cuda_resource.h>
+#include <rmm/detail/era.hpp>
 #include <rmm/detail/export.hpp>
 #include <rmm/mr/detail/library_resource.hpp>
 
@@ -24,7 +25,7 @@ class cuda_memory_resource final
 
 namespace detail
 {
-inline const bool cuda_memory_resource_is_known = knows<cuda_memory_resource>();
+RMM_COMPAT_IS_KNOWN(cuda_memory_resource)
 } /* namespace detail */
 
 } /* namespace mr */

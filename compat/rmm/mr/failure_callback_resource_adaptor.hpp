@@ -16,10 +16,12 @@
 
 #include <rmm/cuda_stream_view.hpp>
 #include <rmm/cxx/adaptors.hpp>
+#include <rmm/detail/era.hpp>
 #include <rmm/detail/export.hpp>
 #include <rmm/error.hpp>
 #include <rmm/mr/detail/library_resource.hpp>
 #include <rmm/mr/failure_callback_t.hpp>
+#include <rmm/mr/per_device_resource.hpp> /* for programs: as RMM's */
 
 namespace RMM_NAMESPACE
 {
@@ -97,29 +99,34 @@ template <class Exception> struct failure_callback {
 
 } /* namespace detail */
 
-template <class ExceptionType = out_of_memory>
-class failure_callback_resource_adaptor : public detail::resource_over_upstream
+template <RMM_COMPAT_UPSTREAM_PARAMETER class ExceptionType = out_of_memory>
+class failure_callback_resource_adaptor : public detail::adaptor_over_upstream
 {
   public:
+    RMM_COMPAT_UPSTREAM_MEMBERS(failure_callback_resource_adaptor)
+
     using exception_type = ExceptionType; /**< calls back for this one only */
 
     failure_callback_resource_adaptor(
         detail::any_device_resource upstream, failure_callback_t callback,
         void *callback_arg)
-        : resource_over_upstream(std::move(upstream), [&](const rmmc::resource &mr) {
+        : adaptor_over_upstream(std::move(upstream), [&](const rmmc::resource &mr) {
               return detail::failure_callback<ExceptionType>::make(
                   mr, std::move(callback), callback_arg);
           })
     {
     }
 };
+RMM_COMPAT_DEDUCTION(failure_callback_resource_adaptor)
 
+#if !RMM_COMPAT_CLASSIC
 namespace detail
 {
 inline const bool failure_callback_resource_adaptor_is_known =
     knows<failure_callback_resource_adaptor<out_of_memory>>() &&
     knows<failure_callback_resource_adaptor<bad_alloc>>();
 } /* namespace detail */
+#endif
 
 } /* namespace mr */
 } /* namespace RMM_NAMESPACE */

@@ -15,6 +15,7 @@
 #include <rmm/cuda_device.hpp>
 #include <rmm/cuda_stream_view.hpp>
 #include <rmm/cxx/resources.hpp>
+#include <rmm/detail/era.hpp>
 #include <rmm/detail/error.hpp>
 #include <rmm/detail/export.hpp>
 #include <rmm/logger.hpp>
@@ -26,9 +27,12 @@ namespace RMM_NAMESPACE
 namespace mr
 {
 
+RMM_COMPAT_OVER_UPSTREAM
 class fixed_size_memory_resource : public detail::resource_over_upstream
 {
   public:
+    RMM_COMPAT_UPSTREAM_MEMBERS(fixed_size_memory_resource)
+
     static constexpr std::size_t default_block_size = std::size_t(1) << 20;
     static constexpr std::size_t default_blocks_to_preallocate = 128;
 
@@ -57,11 +61,11 @@ class fixed_size_memory_resource : public detail::resource_over_upstream
         return bytes;
     }
 };
+RMM_COMPAT_DEDUCTION(fixed_size_memory_resource)
 
 namespace detail
 {
-inline const bool fixed_size_memory_resource_is_known =
-    knows<fixed_size_memory_resource>();
+RMM_COMPAT_IS_KNOWN(fixed_size_memory_resource)
 } /* namespace detail */
 
 } /* namespace mr */

@@ -13,22 +13,27 @@
 
 #include <rmm/aligned.hpp>
 #include <rmm/cxx/adaptors.hpp>
+#include <rmm/detail/era.hpp>
 #include <rmm/detail/error.hpp>
 #include <rmm/detail/export.hpp>
 #include <rmm/mr/detail/library_resource.hpp>
+#include <rmm/mr/per_device_resource.hpp> /* for programs: as RMM's */
 
 namespace RMM_NAMESPACE
 {
 namespace mr
 {
 
-class limiting_resource_adaptor : public detail::resource_over_upstream
+RMM_COMPAT_OVER_UPSTREAM
+class limiting_resource_adaptor : public detail::adaptor_over_upstream
 {
   public:
+    RMM_COMPAT_UPSTREAM_MEMBERS(limiting_resource_adaptor)
+
     limiting_resource_adaptor(
         detail::any_device_resource upstream, std::size_t allocation_limit,
         std::size_t alignment = CUDA_ALLOCATION_ALIGNMENT)
-        : resource_over_upstream(std::move(upstream), [&](const rmmc::resource &mr) {
+        : adaptor_over_upstream(std::move(upstream), [&](const rmmc::resource &mr) {
               rmmc::limiting_options options;
               options.limit_bytes = allocation_limit;
               options.alignment_bytes = alignment;
@@ -54,11 +59,12 @@ class limiting_resource_adaptor : public detail::resource_over_upstream
         return bytes;
     }
 };
+RMM_COMPAT_DEDUCTION(limiting_resource_adaptor)
+RMM_COMPAT_MAKER(make_limiting_adaptor, limiting_resource_adaptor)
 
 namespace detail
 {
-inline const bool limiting_resource_adaptor_is_known =
-    knows<limiting_resource_adaptor>();
+RMM_COMPAT_IS_KNOWN(limiting_resource_adaptor)
 } /* namespace detail */
 
 } /* namespace mr */

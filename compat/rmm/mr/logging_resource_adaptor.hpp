@@ -12,34 +12,44 @@
 
 #include <cstddef>
 #include <cstdlib>
+#include <filesystem>
 #include <initializer_list>
 #include <ostream>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include <rmm/cxx/logging.hpp>
+#include <rmm/detail/era.hpp>
 #include <rmm/detail/error.hpp>
 #include <rmm/detail/export.hpp>
 #include <rmm/logger.hpp>
 #include <rmm/mr/detail/library_resource.hpp>
+#if RMM_COMPAT_CLASSIC
+#include <rmm/detail/spdlog_sink.hpp>
+#endif
 
 namespace RMM_NAMESPACE
 {
 namespace mr
 {
 
-class logging_resource_adaptor : public detail::resource_over_upstream
+RMM_COMPAT_OVER_UPSTREAM
+class logging_resource_adaptor : public detail::adaptor_over_upstream
 {
   public:
+    RMM_COMPAT_UPSTREAM_MEMBERS(logging_resource_adaptor)
+
     /** @throws logic_error without a name if RMM_LOG_FILE is not set */
     logging_resource_adaptor(
         detail::any_device_resource upstream,
         const std::string &filename = get_default_filename(), bool auto_flush = false)
-        : resource_over_upstream(std::move(upstream), [&](const rmmc::resource &mr) {
+        : adaptor_over_upstream(std::move(upstream), [&](const rmmc::resource &mr) {
               rmmc::logging_options options = with(auto_flush);
               const std::string path = with_signs(filename);
+              make_folder_of(filename);
               options.path = path.c_str();
               return rmmc::logging_adaptor<>(mr, options);
           })
@@ -58,13 +68,30 @@ class logging_resource_adaptor : public detail::resource_over_upstream
     logging_resource_adaptor(
         detail::any_device_resource upstream,
         std::initializer_list<rapids_logger::sink_ptr> sinks, bool auto_flush = false)
-        : resource_over_upstream(std::move(upstream), [&](const rmmc::resource &mr) {
+        : adaptor_over_upstream(std::move(upstream), [&](const rmmc::resource &mr) {
               return rmmc::logging_adaptor<>(
                   mr, to(std::vector<rapids_logger::sink_ptr>(sinks)),
                   with(auto_flush));
           })
     {
     }
+#if RMM_COMPAT_CLASSIC && RMM_COMPAT_HAS_SPDLOG
+    /** Until RMM 24.12. */
+    logging_resource_adaptor(
+        detail::any_device_resource upstream,
+        std::initializer_list<spdlog::sink_ptr> sinks, bool auto_flush = false)
+        : adaptor_over_upstream(std::move(upstream), [&](const rmmc::resource &mr) {
+              std::vector<rapids_logger::sink_ptr> wrapped;
+              for (const spdlog::sink_ptr &sink : sinks) {
+                  wrapped.push_back(std::make_shared<rmm::detail::spdlog_sink>(sink));
+                  wrapped.back()->set_pattern("%v");
+              }
+              return rmmc::logging_adaptor<>(
+                  mr, to(std::move(wrapped)), with(auto_flush));
+          })
+    {
+    }
+#endif
 
     /** Write all rows. @throws cuda_error never; rmmc::io_error if rows were lost */
     void flush()
@@ -87,6 +114,17 @@ class logging_resource_adaptor : public detail::resource_over_upstream
     }
 
   private:
+    /* As RMM's logger; where it cannot be made, the file cannot either, which is the error. */
+    static void make_folder_of(const std::string &filename)
+    {
+        const std::filesystem::path folder =
+            std::filesystem::path(filename).parent_path();
+        std::error_code ignored;
+
+        if (!folder.empty() && folder.string().find('%') == std::string::npos) {
+            (void)std::filesystem::create_directories(folder, ignored);
+        }
+    }
     /* A per cent sign that names nothing is two to the library. */
     static std::string with_signs(const std::string &name)
     {
@@ -121,10 +159,12 @@ class logging_resource_adaptor : public detail::resource_over_upstream
         };
     }
 };
+RMM_COMPAT_DEDUCTION(logging_resource_adaptor)
+RMM_COMPAT_MAKER(make_logging_adaptor, logging_resource_adaptor)
 
 namespace detail
 {
-inline const bool logging_resource_adaptor_is_known = knows<logging_resource_adaptor>();
+RMM_COMPAT_IS_KNOWN(logging_resource_adaptor)
 } /* namespace detail */
 
 } /* namespace mr */

@@ -7,6 +7,7 @@
 #ifndef RMM_COMPAT_MR_MANAGED_MEMORY_RESOURCE_HPP
 #define RMM_COMPAT_MR_MANAGED_MEMORY_RESOURCE_HPP
 
+#include <rmm/detail/era.hpp>
 #include <rmm/detail/export.hpp>
 #include <rmm/managed_resource.h>
 #include <rmm/mr/detail/library_resource.hpp>
@@ -25,7 +26,7 @@ class managed_memory_resource final
 
 namespace detail
 {
-inline const bool managed_memory_resource_is_known = knows<managed_memory_resource>();
+RMM_COMPAT_IS_KNOWN(managed_memory_resource)
 } /* namespace detail */
 
 } /* namespace mr */

@@ -6,8 +6,8 @@
  * C and Python use the same.
  *
  * A default belongs to its device: what allocates on the current device (cuda_memory_resource, a
- * class of the program) is used with that device current, and a resource that was created on
- * another one, or an adaptor over it, is refused with rmm::logic_error.
+ * class of the program) is used with that device current. A resource that was created on another
+ * one, or an adaptor over it, may be set, as in RMM, and its use there throws rmm::logic_error.
  *
  * A reference is valid until the default of its device is changed. Threads: any.
  */
@@ -24,6 +24,7 @@
 
 #include <rmm/cuda_device.hpp>
 #include <rmm/cxx/device.hpp>
+#include <rmm/detail/era.hpp>
 #include <rmm/detail/export.hpp>
 #include <rmm/mr/cuda_memory_resource.hpp>
 #include <rmm/mr/detail/library_resource.hpp>
@@ -97,7 +98,7 @@ exchange_default(int device, std::optional<any_device_resource> next)
         (void)translated(
             [&] { return rmmc::get_per_device_resource(device); }); /* is one */
         const cuda_set_device_raii scope{cuda_device_id(device)};
-        entry.library = library_resource_of(*next);
+        entry.library = default_for(device, library_resource_of(*next));
         entry.object = std::make_shared<any_device_resource>(std::move(*next));
     }
     const rmmc::resource before = translated(
@@ -145,16 +146,17 @@ renew_default(int device, const rmmc::resource &now, const default_resource &see
 
 /* A look at the library's table may create the initial resource, which calls functions of the
  * program: so not under the lock. What it saw may be forgotten by then. An entry is replaced only
- * if a look that followed saw another default, and no call got the entry's object since. */
-inline std::shared_ptr<any_device_resource> default_of(int device)
+ * if a look that followed saw another default, and no call got the entry's object since. `now`
+ * receives the library's resource of the object. */
+inline std::shared_ptr<any_device_resource> default_of(int device, rmmc::resource &now)
 {
     const auto look = [&] { return rmmc::get_per_device_resource(device); };
     std::shared_ptr<any_device_resource> object;
 
     while (object == nullptr) {
         default_resource seen;
-        rmmc::resource now = translated(look);
 
+        now = translated(look);
         object = find_default(device, now, seen);
         if (object == nullptr) {
             now = translated(look);
@@ -167,7 +169,12 @@ inline std::shared_ptr<any_device_resource> default_of(int device)
 /* For a container or an allocator: another thread may change the default meanwhile. */
 inline any_device_resource copy_of_current_default()
 {
-    return *default_of(get_current_cuda_device().value());
+    rmmc::resource now;
+    const std::shared_ptr<any_device_resource> object =
+        default_of(get_current_cuda_device().value(), now);
+
+    require_own_default(now);
+    return *object;
 }
 
 } /* namespace detail */
@@ -175,7 +182,9 @@ inline any_device_resource copy_of_current_default()
 /** Valid until the default of the device changes, here or in C. */
 inline device_async_resource_ref get_per_device_resource_ref(cuda_device_id device_id)
 {
-    return device_async_resource_ref(*detail::default_of(device_id.value()));
+    rmmc::resource now;
+
+    return device_async_resource_ref(*detail::default_of(device_id.value(), now));
 }
 
 /** @return a copy of the previous default, as the three that follow */
@@ -207,9 +216,30 @@ inline detail::any_device_resource reset_current_device_resource()
     return reset_per_device_resource(get_current_cuda_device());
 }
 
+/* Their names until RMM 26.06. */
+inline detail::any_device_resource set_per_device_resource_ref(
+    cuda_device_id device_id, device_async_resource_ref new_resource)
+{
+    return set_per_device_resource(device_id, new_resource);
+}
+inline detail::any_device_resource
+set_current_device_resource_ref(device_async_resource_ref new_resource)
+{
+    return set_current_device_resource(new_resource);
+}
+inline detail::any_device_resource
+reset_per_device_resource_ref(cuda_device_id device_id)
+{
+    return reset_per_device_resource(device_id);
+}
+inline detail::any_device_resource reset_current_device_resource_ref()
+{
+    return reset_current_device_resource();
+}
+
 namespace detail
 {
-inline const bool unnamed_resource_is_known = knows<unnamed_resource>();
+RMM_COMPAT_IS_KNOWN(unnamed_resource)
 } /* namespace detail */
 
 } /* namespace mr */

@@ -7,6 +7,7 @@
 #ifndef RMM_COMPAT_MR_PINNED_HOST_MEMORY_RESOURCE_HPP
 #define RMM_COMPAT_MR_PINNED_HOST_MEMORY_RESOURCE_HPP
 
+#include <rmm/detail/era.hpp>
 #include <rmm/detail/export.hpp>
 #include <rmm/mr/detail/library_resource.hpp>
 #include <rmm/pinned_resource.h>
@@ -26,8 +27,7 @@ class pinned_host_memory_resource final
 
 namespace detail
 {
-inline const bool pinned_host_memory_resource_is_known =
-    knows<pinned_host_memory_resource>();
+RMM_COMPAT_IS_KNOWN(pinned_host_memory_resource)
 } /* namespace detail */
 
 } /* namespace mr */

@@ -11,10 +11,12 @@
 
 #include <cstddef>
 #include <memory>
+#include <type_traits>
 #include <utility>
 
 #include <rmm/cuda_stream_view.hpp>
 #include <rmm/cxx/allocators.hpp>
+#include <rmm/detail/era.hpp>
 #include <rmm/detail/export.hpp>
 #include <rmm/mr/per_device_resource.hpp>
 #include <rmm/resource_ref.hpp>
@@ -37,6 +39,15 @@ template <class T> class polymorphic_allocator
         : mr_(std::make_shared<detail::any_device_resource>(std::move(mr)))
     {
     }
+#if RMM_COMPAT_CLASSIC
+    template <
+        class Resource, class = std::enable_if_t<std::is_convertible<
+                            Resource *, detail::any_device_resource>::value>>
+    polymorphic_allocator(Resource *mr)
+        : polymorphic_allocator(detail::any_device_resource(mr))
+    {
+    }
+#endif
     /* No move: a container that was moved from goes on with its allocator. */
     polymorphic_allocator(const polymorphic_allocator &) noexcept = default;
     polymorphic_allocator &operator=(const polymorphic_allocator &) noexcept = default;
@@ -59,6 +70,13 @@ template <class T> class polymorphic_allocator
     {
         return device_async_resource_ref(*mr_);
     }
+#if RMM_COMPAT_CLASSIC
+    /** Until RMM 23.10. */
+    [[nodiscard]] device_memory_resource *resource() const noexcept
+    {
+        return *mr_;
+    }
+#endif
 
   private:
     template <class U> friend class polymorphic_allocator;
@@ -93,6 +111,14 @@ class stream_allocator_adaptor
 template <class Allocator>
 stream_allocator_adaptor(const Allocator &, cuda_stream_view)
     -> stream_allocator_adaptor<Allocator>;
+
+#if RMM_COMPAT_CLASSIC
+template <class Allocator>
+auto make_stream_allocator_adaptor(const Allocator &allocator, cuda_stream_view stream)
+{
+    return stream_allocator_adaptor<Allocator>(allocator, stream);
+}
+#endif
 
 } /* namespace mr */
 } /* namespace RMM_NAMESPACE */

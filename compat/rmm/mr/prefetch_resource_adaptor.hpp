@@ -10,29 +10,34 @@
 #include <utility>
 
 #include <rmm/cxx/adaptors.hpp>
+#include <rmm/detail/era.hpp>
 #include <rmm/detail/export.hpp>
 #include <rmm/mr/detail/library_resource.hpp>
+#include <rmm/prefetch.hpp> /* for programs: as RMM's */
 
 namespace RMM_NAMESPACE
 {
 namespace mr
 {
 
-class prefetch_resource_adaptor : public detail::resource_over_upstream
+RMM_COMPAT_OVER_UPSTREAM
+class prefetch_resource_adaptor : public detail::adaptor_over_upstream
 {
   public:
+    RMM_COMPAT_UPSTREAM_MEMBERS(prefetch_resource_adaptor)
+
     explicit prefetch_resource_adaptor(detail::any_device_resource upstream)
-        : resource_over_upstream(std::move(upstream), [](const rmmc::resource &mr) {
+        : adaptor_over_upstream(std::move(upstream), [](const rmmc::resource &mr) {
               return rmmc::prefetch_adaptor<>(mr);
           })
     {
     }
 };
+RMM_COMPAT_DEDUCTION(prefetch_resource_adaptor)
 
 namespace detail
 {
-inline const bool prefetch_resource_adaptor_is_known =
-    knows<prefetch_resource_adaptor>();
+RMM_COMPAT_IS_KNOWN(prefetch_resource_adaptor)
 } /* namespace detail */
 
 } /* namespace mr */

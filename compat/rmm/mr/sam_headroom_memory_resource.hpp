@@ -12,6 +12,7 @@
 
 #include <rmm/cuda_device.hpp>
 #include <rmm/cxx/resources.hpp>
+#include <rmm/detail/era.hpp>
 #include <rmm/detail/export.hpp>
 #include <rmm/mr/detail/library_resource.hpp>
 #include <rmm/mr/system_memory_resource.hpp>
@@ -39,8 +40,7 @@ class sam_headroom_memory_resource final : public detail::library_resource,
 
 namespace detail
 {
-inline const bool sam_headroom_memory_resource_is_known =
-    knows<sam_headroom_memory_resource>();
+RMM_COMPAT_IS_KNOWN(sam_headroom_memory_resource)
 } /* namespace detail */
 
 } /* namespace mr */

@@ -14,18 +14,23 @@
 #include <utility>
 
 #include <rmm/cxx/statistics.hpp>
+#include <rmm/detail/era.hpp>
 #include <rmm/detail/error.hpp>
 #include <rmm/detail/export.hpp>
 #include <rmm/mr/detail/library_resource.hpp>
+#include <rmm/mr/per_device_resource.hpp> /* for programs: as RMM's */
 
 namespace RMM_NAMESPACE
 {
 namespace mr
 {
 
-class statistics_resource_adaptor : public detail::resource_over_upstream
+RMM_COMPAT_OVER_UPSTREAM
+class statistics_resource_adaptor : public detail::adaptor_over_upstream
 {
   public:
+    RMM_COMPAT_UPSTREAM_MEMBERS(statistics_resource_adaptor)
+
     using read_lock_t = std::shared_lock<std::shared_mutex>;
     using write_lock_t = std::unique_lock<std::shared_mutex>;
 
@@ -36,7 +41,7 @@ class statistics_resource_adaptor : public detail::resource_over_upstream
     };
 
     explicit statistics_resource_adaptor(detail::any_device_resource upstream)
-        : resource_over_upstream(std::move(upstream), [](const rmmc::resource &mr) {
+        : adaptor_over_upstream(std::move(upstream), [](const rmmc::resource &mr) {
               return rmmc::statistics_adaptor<>(mr);
           })
     {
@@ -92,11 +97,12 @@ class statistics_resource_adaptor : public detail::resource_over_upstream
         return {bytes_of(stats), allocations_of(stats)};
     }
 };
+RMM_COMPAT_DEDUCTION(statistics_resource_adaptor)
+RMM_COMPAT_MAKER(make_statistics_adaptor, statistics_resource_adaptor)
 
 namespace detail
 {
-inline const bool statistics_resource_adaptor_is_known =
-    knows<statistics_resource_adaptor>();
+RMM_COMPAT_IS_KNOWN(statistics_resource_adaptor)
 } /* namespace detail */
 
 } /* namespace mr */

@@ -8,6 +8,7 @@
 #define RMM_COMPAT_MR_SYSTEM_MEMORY_RESOURCE_HPP
 
 #include <rmm/cuda_device.hpp>
+#include <rmm/detail/era.hpp>
 #include <rmm/detail/error.hpp>
 #include <rmm/detail/export.hpp>
 #include <rmm/device.h>
@@ -49,7 +50,7 @@ class system_memory_resource final
 
 namespace detail
 {
-inline const bool system_memory_resource_is_known = knows<system_memory_resource>();
+RMM_COMPAT_IS_KNOWN(system_memory_resource)
 } /* namespace detail */
 
 } /* namespace mr */

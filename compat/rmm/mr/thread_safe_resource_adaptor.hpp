@@ -13,6 +13,7 @@
 
 #include <rmm/cuda_stream_view.hpp>
 #include <rmm/cxx/adaptors.hpp>
+#include <rmm/detail/era.hpp>
 #include <rmm/detail/export.hpp>
 #include <rmm/mr/detail/library_resource.hpp>
 
@@ -21,23 +22,26 @@ namespace RMM_NAMESPACE
 namespace mr
 {
 
-class thread_safe_resource_adaptor : public detail::resource_over_upstream
+RMM_COMPAT_OVER_UPSTREAM
+class thread_safe_resource_adaptor : public detail::adaptor_over_upstream
 {
   public:
+    RMM_COMPAT_UPSTREAM_MEMBERS(thread_safe_resource_adaptor)
+
     using lock_t = std::lock_guard<std::mutex>;
 
     explicit thread_safe_resource_adaptor(detail::any_device_resource upstream)
-        : resource_over_upstream(std::move(upstream), [](const rmmc::resource &mr) {
+        : adaptor_over_upstream(std::move(upstream), [](const rmmc::resource &mr) {
               return rmmc::thread_safe_adaptor<>(mr);
           })
     {
     }
 };
+RMM_COMPAT_DEDUCTION(thread_safe_resource_adaptor)
 
 namespace detail
 {
-inline const bool thread_safe_resource_adaptor_is_known =
-    knows<thread_safe_resource_adaptor>();
+RMM_COMPAT_IS_KNOWN(thread_safe_resource_adaptor)
 } /* namespace detail */
 
 } /* namespace mr */

@@ -16,6 +16,7 @@
 #include <rmm/cuda_device.hpp>
 #include <rmm/cuda_stream_view.hpp>
 #include <rmm/cxx/allocators.hpp>
+#include <rmm/detail/era.hpp>
 #include <rmm/detail/exec_check_disable.hpp>
 #include <rmm/detail/export.hpp>
 #include <rmm/mr/per_device_resource.hpp>
@@ -91,6 +92,17 @@ template <class T> class thrust_allocator : public thrust::device_malloc_allocat
     {
         return device_async_resource_ref(mr_);
     }
+#if RMM_COMPAT_CLASSIC
+    /** Until RMM 23.12. */
+    [[nodiscard]] rmm::detail::resource_of_container memory_resource() const noexcept
+    {
+        return get_upstream_resource();
+    }
+    [[nodiscard]] device_memory_resource *resource() const noexcept
+    {
+        return get_upstream_resource();
+    }
+#endif
     [[nodiscard]] cuda_stream_view stream() const noexcept
     {
         return stream_;

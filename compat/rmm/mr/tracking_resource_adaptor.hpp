@@ -17,19 +17,24 @@
 #include <vector>
 
 #include <rmm/cxx/adaptors.hpp>
+#include <rmm/detail/era.hpp>
 #include <rmm/detail/error.hpp>
 #include <rmm/detail/export.hpp>
 #include <rmm/logger.hpp>
 #include <rmm/mr/detail/library_resource.hpp>
+#include <rmm/mr/per_device_resource.hpp> /* for programs: as RMM's */
 
 namespace RMM_NAMESPACE
 {
 namespace mr
 {
 
-class tracking_resource_adaptor : public detail::resource_over_upstream
+RMM_COMPAT_OVER_UPSTREAM
+class tracking_resource_adaptor : public detail::adaptor_over_upstream
 {
   public:
+    RMM_COMPAT_UPSTREAM_MEMBERS(tracking_resource_adaptor)
+
     using read_lock_t = std::shared_lock<std::shared_mutex>;
     using write_lock_t = std::unique_lock<std::shared_mutex>;
 
@@ -41,7 +46,7 @@ class tracking_resource_adaptor : public detail::resource_over_upstream
 
     tracking_resource_adaptor(
         detail::any_device_resource upstream, bool capture_stacks = false)
-        : resource_over_upstream(
+        : adaptor_over_upstream(
               std::move(upstream),
               [&](const rmmc::resource &mr) {
                   rmmc::tracking_options options;
@@ -101,11 +106,12 @@ class tracking_resource_adaptor : public detail::resource_over_upstream
 
     std::shared_ptr<std::map<void *, allocation_info>> outstanding_;
 };
+RMM_COMPAT_DEDUCTION(tracking_resource_adaptor)
+RMM_COMPAT_MAKER(make_tracking_adaptor, tracking_resource_adaptor)
 
 namespace detail
 {
-inline const bool tracking_resource_adaptor_is_known =
-    knows<tracking_resource_adaptor>();
+RMM_COMPAT_IS_KNOWN(tracking_resource_adaptor)
 } /* namespace detail */
 
 } /* namespace mr */

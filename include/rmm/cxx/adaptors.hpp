@@ -44,7 +44,7 @@ using tracking_options = with_defaults<rmm_tracking_options_t>;
 namespace detail
 {
 
-/* What an adaptor's memory is known to be, from the type of its upstream. */
+/* The known properties of an adaptor's memory, from the type of its upstream. */
 template <std::uint32_t Properties> struct known_properties {
     static constexpr std::uint32_t value = Properties;
 };

@@ -80,7 +80,9 @@ inline void drop_pending() noexcept
     keeper_now = keeper_state::empty;
 }
 
-[[noreturn]] inline void throw_pending_or(rmm_status_t status)
+/* The exception of the callback that failed, else that of the status. */
+[[noreturn]] inline void
+throw_pending_or(rmm_status_t status, void (*throw_of_status)(rmm_status_t))
 {
     if (keeper_now == keeper_state::pending) {
         std::exception_ptr pending = std::move(this_keeper().pending);
@@ -90,7 +92,8 @@ inline void drop_pending() noexcept
             std::rethrow_exception(std::move(pending));
         }
     }
-    throw_status(status);
+    throw_of_status(status);
+    std::terminate(); /* not reached */
 }
 
 /* call().check(rmm_function(...)): throws if the function failed. The temporary is there
@@ -104,10 +107,13 @@ class call
             drop_pending();
         }
     }
-    void check(rmm_status_t status) const
+    /* throw_of_status: throws what stands for a failure of the C library. */
+    void check(
+        rmm_status_t status,
+        void (*throw_of_status)(rmm_status_t) = rmmc::throw_status) const
     {
         if (status != RMM_OK) {
-            throw_pending_or(status);
+            throw_pending_or(status, throw_of_status);
         }
         if (keeper_now == keeper_state::pending) {
             drop_pending();
@@ -125,7 +131,7 @@ inline void check_not_moved_from(const void *handle, const char *what)
     }
 }
 
-/* What may become of an exception. */
+/* The ways of treating an exception. */
 enum class callback_kind {
     request, /* the C function fails, and its caller gets the exception */
     sink,    /* the same if no request threw; unhandled if the C function succeeds */

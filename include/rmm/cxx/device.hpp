@@ -75,7 +75,7 @@ struct memory_info {
     std::size_t free_bytes, total_bytes;
 };
 
-/** Of the current device. */
+/** The memory of the current device. */
 inline memory_info available_device_memory()
 {
     memory_info info{};
@@ -116,7 +116,7 @@ inline void memset_async(void *ptr, int value, std::size_t bytes, stream_view st
     detail::call().check(rmm_memset_async(ptr, value, bytes, stream.value()));
 }
 
-/** What is queued on @p later from now on runs behind all that is queued on @p earlier, as
+/** Work that is queued on @p later from now on runs behind all that is queued on @p earlier, as
  * rmm_stream_order(). A default stream is that of the device before it. */
 inline void order_streams(
     int earlier_device, stream_view earlier, int later_device, stream_view later)

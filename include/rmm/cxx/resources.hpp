@@ -42,13 +42,6 @@
 namespace rmmc
 {
 
-using arena_options = with_defaults<rmm_arena_options_t>;
-using async_options = with_defaults<rmm_async_options_t>;
-using binning_options = with_defaults<rmm_binning_options_t>;
-using fixed_size_options = with_defaults<rmm_fixed_size_options_t>;
-using pool_options = with_defaults<rmm_pool_options_t>;
-using sam_headroom_options = with_defaults<rmm_sam_headroom_options_t>;
-
 /** The constructor from `as_is` is resource_cast()'s, here and below. */
 class cuda_resource : public device_resource
 {
@@ -116,6 +109,8 @@ class system_resource : public host_device_resource
     }
 };
 
+using sam_headroom_options = with_defaults<rmm_sam_headroom_options_t>;
+
 class sam_headroom_resource : public host_device_resource
 {
   public:
@@ -138,6 +133,8 @@ class sam_headroom_resource : public host_device_resource
     }
 };
 
+using async_options = with_defaults<rmm_async_options_t>;
+
 class async_resource : public device_resource
 {
   public:
@@ -159,6 +156,41 @@ class async_resource : public device_resource
     void *pool_handle() const noexcept
     {
         return rmm_async_resource_pool_handle(get());
+    }
+};
+
+/** The same with memory of the host: rmm_async_options_t::location. */
+class async_pinned_resource : public host_device_resource
+{
+  public:
+    static constexpr const char *type_name = "async_pinned";
+
+    /** @param options their location is RMM_ASYNC_ON_HOST where it is RMM_ASYNC_ON_DEVICE */
+    explicit async_pinned_resource(rmm_async_options_t options = async_options())
+        : host_device_resource(make(options))
+    {
+    }
+    async_pinned_resource(detail::as_is, resource mr)
+        : host_device_resource(std::move(mr))
+    {
+    }
+
+    std::uint64_t release_threshold_bytes() const
+    {
+        return detail::figure_of<std::uint64_t>(rmm_async_get_release_threshold, *this);
+    }
+    void *pool_handle() const noexcept
+    {
+        return rmm_async_resource_pool_handle(get());
+    }
+
+  private:
+    static resource make(rmm_async_options_t &options)
+    {
+        if (options.location == RMM_ASYNC_ON_DEVICE) {
+            options.location = RMM_ASYNC_ON_HOST;
+        }
+        return detail::create(rmm_async_resource_create, &options);
     }
 };
 
@@ -214,6 +246,8 @@ class async_managed_resource : public host_device_resource
     }
 };
 
+using pool_options = with_defaults<rmm_pool_options_t>;
+
 /** Over memory that the host can access too, a pool's can be as well:
  * host_device_resource(pool) checks that. The same holds for the three that follow. */
 class pool_resource : public device_resource
@@ -237,12 +271,14 @@ class pool_resource : public device_resource
     {
         return detail::figure_of<std::uint64_t>(rmm_pool_get_maximum, *this);
     }
-    /** What it holds from upstream or the driver now. */
+    /** The bytes that it holds from upstream or the driver now. */
     std::uint64_t reserved_bytes() const
     {
         return get_stats().reserved_bytes;
     }
 };
+
+using arena_options = with_defaults<rmm_arena_options_t>;
 
 class arena_resource : public device_resource
 {
@@ -259,6 +295,8 @@ class arena_resource : public device_resource
     {
     }
 };
+
+using fixed_size_options = with_defaults<rmm_fixed_size_options_t>;
 
 class fixed_size_resource : public device_resource
 {
@@ -286,6 +324,8 @@ class fixed_size_resource : public device_resource
             rmm_fixed_size_get_blocks_per_chunk, *this);
     }
 };
+
+using binning_options = with_defaults<rmm_binning_options_t>;
 
 class binning_resource : public device_resource
 {

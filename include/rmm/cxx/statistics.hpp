@@ -53,7 +53,7 @@ class statistics_adaptor : public resource_with<Properties>
     {
     }
 
-    /** Of the innermost scope; without any, since creation. */
+    /** The counters of the innermost scope; without any, since creation. */
     stats counters() const
     {
         return detail::stats_of(rmm_statistics_get, *this);

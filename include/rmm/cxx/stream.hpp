@@ -9,7 +9,8 @@
  * destroyed; any other use throws invalid_argument.
  *
  * Default stream: stream_view() is that of the file which contains the expression: the
- * legacy stream, or with CUDA_API_PER_THREAD_DEFAULT_STREAM the calling thread's. There the
+ * legacy stream, or with CUDA_API_PER_THREAD_DEFAULT_STREAM (for HIP, with
+ * HIP_API_PER_THREAD_DEFAULT_STREAM as well) the calling thread's. There the
  * handle 0 means the same, as it does to CUDA. A handle 0 that C code passed to the library is
  * the legacy stream in every file: callbacks and containers get it as that. A function that a
  * header defines and that files of both kinds use gets the default stream of either, and so
@@ -27,8 +28,16 @@
 #include <utility>
 
 #include <rmm/cxx/callback.hpp>
+#include <rmm/cxx/hip.hpp>
 #include <rmm/stream.h>
 #include <rmm/stream_pool.h>
+
+#if defined(CUDA_API_PER_THREAD_DEFAULT_STREAM) ||                                     \
+    defined(HIP_API_PER_THREAD_DEFAULT_STREAM)
+#define RMM_CXX_PER_THREAD_DEFAULT_STREAM
+#endif
+
+struct ihipStream_t; /* hipStream_t points to it */
 
 #if defined(__GNUC__)
 /* What depends on CUDA_API_PER_THREAD_DEFAULT_STREAM must not be shared between files. */
@@ -57,10 +66,33 @@ auto handle_of(const T &stream, long) noexcept -> std::enable_if_t<
     return stream.value();
 }
 
+/* The same of a class for AMD GPUs, whose handle is a hipStream_t. */
+template <class T>
+auto handle_of(const T &stream, long) noexcept -> std::enable_if_t<
+    std::is_same<decltype(stream.value()), ihipStream_t *>::value, rmm_stream_t>
+{
+    return reinterpret_cast<rmm_stream_t>(stream.value());
+}
+
+/* The runtime's handle of a stream that the library names: HIP has none of the legacy default
+ * stream but 0. */
+#if RMM_CXX_HAS_HIP
+inline ihipStream_t *native_of(rmm_stream_t stream) noexcept
+{
+    return stream == RMM_STREAM_LEGACY ? nullptr
+                                       : reinterpret_cast<ihipStream_t *>(stream);
+}
+#else
+inline rmm_stream_t native_of(rmm_stream_t stream) noexcept
+{
+    return stream;
+}
+#endif
+
 /* A handle from the C library, to which 0 is the legacy stream, as one of this file. */
 RMM_CXX_OF_THIS_FILE rmm_stream_t handle_of_c(rmm_stream_t handle) noexcept
 {
-#ifdef CUDA_API_PER_THREAD_DEFAULT_STREAM
+#ifdef RMM_CXX_PER_THREAD_DEFAULT_STREAM
     return handle != nullptr ? handle : RMM_STREAM_LEGACY;
 #else
     return handle;
@@ -77,11 +109,16 @@ class stream_view
     {
     }
     RMM_CXX_OF_THIS_FILE stream_view(rmm_stream_t handle) noexcept
-#ifdef CUDA_API_PER_THREAD_DEFAULT_STREAM
+#ifdef RMM_CXX_PER_THREAD_DEFAULT_STREAM
         : handle_(handle != nullptr ? handle : RMM_STREAM_PER_THREAD)
 #else
         : handle_(handle)
 #endif
+    {
+    }
+    /** From a hipStream_t. */
+    RMM_CXX_OF_THIS_FILE stream_view(ihipStream_t *handle) noexcept
+        : stream_view(reinterpret_cast<rmm_stream_t>(handle))
     {
     }
     /** From cuda::stream_ref, RMM's cuda_stream_view, or any class like them. */

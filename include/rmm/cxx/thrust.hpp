@@ -3,8 +3,9 @@
  * @file rmm/cxx/thrust.hpp
  *
  * Thrust over resources: an allocator, device_vector with it, and policies for algorithms,
- * whose temporary memory then comes from a resource, on their stream. Needs Thrust, which
- * is in the CUDA toolkit, and a compiler for CUDA; rmm/rmm.hpp does not include it.
+ * whose temporary memory then comes from a resource, on their stream. Needs Thrust, which is
+ * in the CUDA toolkit, and a compiler for CUDA; for AMD GPUs rocThrust and a compiler for HIP.
+ * rmm/rmm.hpp does not include it.
  *
  *     rmmc::device_vector<int> values(1000, 1);
  *     int sum = thrust::reduce(rmmc::exec_policy(stream, mr), values.begin(), values.end());
@@ -25,12 +26,17 @@
 #include <thrust/device_ptr.h>
 #include <thrust/device_reference.h>
 #include <thrust/device_vector.h>
-#include <thrust/system/cuda/execution_policy.h>
 
 #include <rmm/cxx/allocators.hpp>
 #include <rmm/cxx/device.hpp>
+#include <rmm/cxx/hip.hpp>
 #include <rmm/cxx/resource.hpp>
 #include <rmm/cxx/stream.hpp>
+#if RMM_CXX_HAS_HIP
+#include <thrust/system/hip/execution_policy.h>
+#else
+#include <thrust/system/cuda/execution_policy.h>
+#endif
 
 namespace rmmc
 {
@@ -114,10 +120,15 @@ template <class T> using device_vector = thrust::device_vector<T, thrust_allocat
 namespace detail
 {
 
+#if RMM_CXX_HAS_HIP
+namespace thrust_par = thrust::hip;
+#else
+namespace thrust_par = thrust::cuda;
+#endif
 using thrust_policy =
-    decltype(thrust::cuda::par(thrust_allocator<char>()).on(rmm_stream_t()));
+    decltype(thrust_par::par(thrust_allocator<char>()).on(native_of(nullptr)));
 using thrust_nosync_policy =
-    decltype(thrust::cuda::par_nosync(thrust_allocator<char>()).on(rmm_stream_t()));
+    decltype(thrust_par::par_nosync(thrust_allocator<char>()).on(native_of(nullptr)));
 
 } /* namespace detail */
 
@@ -127,8 +138,8 @@ class exec_policy : public detail::thrust_policy
   public:
     explicit exec_policy(stream_view view = stream_view(), resource mr = resource())
         : detail::thrust_policy(
-              thrust::cuda::par(thrust_allocator<char>(view, std::move(mr)))
-                  .on(view.value()))
+              detail::thrust_par::par(thrust_allocator<char>(view, std::move(mr)))
+                  .on(detail::native_of(view.value())))
     {
     }
 };
@@ -139,9 +150,9 @@ class exec_policy_nosync : public detail::thrust_nosync_policy
   public:
     explicit exec_policy_nosync(
         stream_view view = stream_view(), resource mr = resource())
-        : detail::thrust_nosync_policy(
-              thrust::cuda::par_nosync(thrust_allocator<char>(view, std::move(mr)))
-                  .on(view.value()))
+        : detail::thrust_nosync_policy(detail::thrust_par::par_nosync(
+                                           thrust_allocator<char>(view, std::move(mr)))
+                                           .on(detail::native_of(view.value())))
     {
     }
 };

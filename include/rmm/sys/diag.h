@@ -70,7 +70,7 @@ typedef struct rmm_diag_block_v1 {
 /** Of a free: the program did not make it. The block's resource ends, and frees what is left. */
 #define RMM_DIAG_BLOCK_LEFT 128u
 
-/** What the GPU was told to do. Append only. */
+/** A kind of work that the GPU gets. Append only. */
 typedef enum rmm_diag_event_kind {
     RMM_DIAG_LAUNCH = 1,       /**< a kernel */
     RMM_DIAG_COPY = 2,         /**< words[0] destination, words[1] source; with four
@@ -132,7 +132,6 @@ typedef struct rmm_diag_event_v1 {
                              program passed; 0: the call has succeeded */
     uint32_t has_pitch; /**< copy, set: bytes in between do not belong to it */
     uint32_t is_sync;   /**< copy, set: the host waits for it */
-    /* what follows: where struct_size says so */
     uint64_t
         graph; /**< launch, copy, set, graph launch: recorded into this graph; 0: executed
                          now, or into a graph that is not known */
@@ -150,23 +149,21 @@ typedef struct rmm_diag_hooks_v1 {
     void (*on_alloc)(void *context, const rmm_diag_block_v1_t *block);
     void (*on_free)(void *context, const rmm_diag_block_v1_t *block);
     /** Minimum number of unused bytes behind each block of a GPU, for guards, or to tell the
-     * end of a block from the begin of the next; 0 (as in an older diagnosis library): none.
+     * end of a block from the begin of the next; 0: none.
      * Resources that exist already are not changed. */
     size_t guard_bytes;
     /** Freed memory that a resource had kept (RMM_DIAG_BLOCK_KEPT) may be used by others from
      * now on: the resource is about to return it to where it came from, or has passed it to a
-     * function of the program. NULL (as in an older diagnosis library): not called. */
+     * function of the program. NULL: not called. */
     void (*on_gone)(void *context, uint64_t address, uint64_t bytes);
     /** The number of freed bytes that each pool should keep from being reused, for pools that
-     * were created while RMM_DIAG_QUARANTINE was set; 0: none. NULL (as in an older diagnosis
-     * library): 0. */
+     * were created while RMM_DIAG_QUARANTINE was set; 0: none. NULL: 0. */
     uint64_t (*quarantine_bytes)(void *context);
     /** A resource divides this memory into blocks: until on_gone() only the holders of blocks
-     * use it. NULL (as in an older diagnosis library): not called. */
+     * use it. NULL: not called. */
     void (*on_pool)(void *context, uint64_t address, uint64_t bytes);
     /** After on_free(), if there was one: the resource refuses this free. `bytes` may be 0. Or it
-     * mends the size, and on_free() follows. NULL (as in an older diagnosis library): not
-     * called. */
+     * mends the size, and on_free() follows. NULL: not called. */
     void (*on_refused)(void *context, const rmm_diag_block_v1_t *block);
 } rmm_diag_hooks_v1_t;
 
@@ -187,8 +184,7 @@ typedef struct rmm_diag_services_v1 {
      * where the file cannot be made (no space: fewer bytes may fit).
      */
     rmm_status_t (*side_file)(const char *suffix, size_t bytes, void **memory_out);
-    /** sizeof(rmm_diag_block_v1_t) in this library; 0 (an older library): the blocks end with
-     * `device`. */
+    /** sizeof(rmm_diag_block_v1_t) in this library. */
     size_t block_bytes;
     /**
      * Simulated GPU: queue work on a stream of a device without reporting an event; NULL for
@@ -200,7 +196,7 @@ typedef struct rmm_diag_services_v1 {
         size_t bytes);
     /**
      * Simulated GPU: a stream's flags (RMM_STREAM_NON_BLOCKING) and id; the id is UINT64_MAX while
-     * the stream captures. NULL for a real GPU, and in an older library. Returns a cudaError_t.
+     * the stream captures. NULL for a real GPU. Returns a cudaError_t.
      */
     int (*stream_facts)(rmm_stream_t stream, uint32_t *flags_out, uint64_t *id_out);
 } rmm_diag_services_v1_t;
@@ -215,10 +211,7 @@ typedef struct rmm_diag_services_v1 {
  * @param services_out  struct_size set by the caller; receives the services
  * @return RMM_OK, or
  *         RMM_ERR_INVALID_ARGUMENT  an argument is NULL, or hooks->struct_size or
- *                                   services_out->struct_size is too small. As in earlier
- *                                   releases, hooks may end before guard_bytes, on_gone,
- *                                   quarantine_bytes or on_pool, and services_out before
- *                                   block_bytes, queue or stream_facts
+ *                                   services_out->struct_size is too small
  *         RMM_ERR_UNSUPPORTED       another one is attached
  *         RMM_ERR_NO_DEVICE         no usable GPU
  */

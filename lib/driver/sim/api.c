@@ -6,17 +6,28 @@
  */
 #include <rmm/sim.h>
 
-#include "core/error.h"
+#include <stdlib.h>
+#include <string.h>
+
 #include "driver/sim/internal.h"
 
-/* Each function begins so: 801 where the simulated GPU is not in use. The first call opens
- * the driver. In a forked child, where the library is refused the driver, a test may still
- * look at it. So may one whose driver is HIP's over the simulated GPU (tests/hip). */
+static bool is_wanted(void)
+{
+    const char *name = getenv("RMM_DRIVER");
+
+    return name != NULL && strcmp(name, "sim") == 0;
+}
+
+/* Each function begins so: 801 where the simulated GPU is not in use. The first call opens it, if
+ * librmm-c has not. In a forked child, where librmm-c refuses the driver, a test may still look at
+ * it. So may one whose driver is HIP's over the simulated GPU (tests/hip). */
 static int ready(void)
 {
     rmm_status_t status;
 
-    (void)rmm__driver(&status);
+    if (!rmm__sim_is_open() && is_wanted()) {
+        (void)rmm__sim_open(&status);
+    }
     return rmm__sim_is_open() ? RMM_DRIVER_OK : RMM_DRIVER_NOT_SUPPORTED;
 }
 
@@ -103,38 +114,11 @@ int rmm_sim_stream_wait_event(rmm_stream_t stream, rmm_sim_event_t event)
                : rmm__sim_stream_wait_event(stream, driver_event(event));
 }
 
-int rmm_sim_stream_synchronize(rmm_stream_t stream)
-{
-    int error = ready();
-
-    return error != RMM_DRIVER_OK ? error : rmm__sim_stream_synchronize(stream);
-}
-
 int rmm_sim_device_synchronize(void)
 {
     int error = ready();
 
     return error != RMM_DRIVER_OK ? error : rmm__sim_device_synchronize();
-}
-
-int rmm_sim_set_device(int device)
-{
-    int error = ready();
-
-    return error != RMM_DRIVER_OK ? error : rmm__sim_device_set(device);
-}
-
-int rmm_sim_get_device(int *device_out)
-{
-    int error = ready();
-
-    if (error == RMM_DRIVER_OK && device_out == NULL) {
-        error = RMM_DRIVER_INVALID_VALUE;
-    }
-    if (error == RMM_DRIVER_OK) {
-        *device_out = rmm__sim_thread.device;
-    }
-    return error;
 }
 
 /* ---- capture ---- */
@@ -156,16 +140,6 @@ int rmm_sim_end_capture(rmm_stream_t stream, rmm_sim_graph_t *graph_out)
     return error != RMM_DRIVER_OK ? error : rmm__sim_end_capture(stream, graph_out);
 }
 
-int rmm_sim_graph_copy(rmm_sim_graph_t graph, rmm_sim_graph_t *copy_out)
-{
-    int error = ready();
-
-    if (error == RMM_DRIVER_OK && copy_out == NULL) {
-        error = RMM_DRIVER_INVALID_VALUE;
-    }
-    return error != RMM_DRIVER_OK ? error : rmm__sim_graph_copy(graph, copy_out);
-}
-
 int rmm_sim_graph_launch(rmm_sim_graph_t graph, rmm_stream_t stream)
 {
     int error = ready();
@@ -182,15 +156,6 @@ int rmm_sim_graph_destroy(rmm_sim_graph_t graph)
 
 /* ---- for tests ---- */
 
-void rmm_sim_reseed(uint64_t seed)
-{
-    if (rmm_sim_active()) {
-        rmm__mutex_lock(&rmm__sim_lock);
-        rmm__sim_reseed_locked(seed);
-        rmm__mutex_unlock(&rmm__sim_lock);
-    }
-}
-
 void rmm_sim_run_promptly(void)
 {
     if (rmm_sim_active()) {
@@ -202,68 +167,14 @@ void rmm_sim_run_promptly(void)
 
 bool rmm_sim_fail(const char *plan)
 {
-    if (!rmm_sim_active()) {
-        return false;
-    }
     const char *wrong;
 
-    if (!rmm__sim_fault_set(plan, &wrong)) {
-        (void)rmm__error(RMM_ERR_INVALID_ARGUMENT, "not a fault plan: \"%s\"", plan);
-        return false;
-    }
-    return true;
-}
-
-bool rmm_sim_fail_struck(void)
-{
-    return rmm__sim_fault_has_struck();
+    return rmm_sim_active() && rmm__sim_fault_set(plan, &wrong);
 }
 
 uint64_t rmm_sim_violations(void)
 {
     return rmm__sim_violation_count();
-}
-
-const char *rmm_sim_last_violation(void)
-{
-    return rmm__sim_violation_text();
-}
-
-int rmm_sim_prefetched_to(const void *ptr, size_t bytes)
-{
-    int device = RMM_SIM_NOWHERE;
-
-    if (rmm_sim_active()) {
-        rmm__mutex_lock(&rmm__sim_lock);
-        device = rmm__sim_prefetched_to_locked(ptr, bytes);
-        rmm__mutex_unlock(&rmm__sim_lock);
-    }
-    return device;
-}
-
-int rmm_sim_preferred_at(const void *ptr, size_t bytes)
-{
-    int device = RMM_SIM_NOWHERE;
-
-    if (rmm_sim_active()) {
-        rmm__mutex_lock(&rmm__sim_lock);
-        device = rmm__sim_preferred_at_locked(ptr, bytes);
-        rmm__mutex_unlock(&rmm__sim_lock);
-    }
-    return device;
-}
-
-uint64_t rmm_sim_address_bytes(void)
-{
-    uint64_t bytes;
-
-    if (!rmm_sim_active()) {
-        return 0;
-    }
-    rmm__mutex_lock(&rmm__sim_lock);
-    bytes = rmm__sim_address_bytes_locked();
-    rmm__mutex_unlock(&rmm__sim_lock);
-    return bytes;
 }
 
 uint64_t rmm_sim_allocated_bytes(int device)

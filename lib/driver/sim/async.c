@@ -258,7 +258,7 @@ static int graph_alloc_locked(
 
     if (block != NULL) {
         error = rmm__sim_memory_take_locked(
-            pool->device, bytes, SIM_USE_GRAPH, &block->piece.begin);
+            sim_mempool_place(pool), bytes, SIM_USE_GRAPH, &block->piece.begin);
     }
     if (error != RMM_DRIVER_OK) {
         free(block);
@@ -292,6 +292,9 @@ int rmm__sim_mempool_alloc(
     pool = rmm__sim_mempool_find_locked(handle, "mempool_alloc", &error);
     if (pool != NULL && bytes == 0) {
         *ptr_out = NULL;
+    } else if (
+        pool != NULL && stream->capture != NULL && pool->node != RMM_DRIVER_ON_DEVICE) {
+        error = RMM_DRIVER_NOT_SUPPORTED; /* as CUDA: 801, and the capture goes on */
     } else if (pool != NULL && stream->capture != NULL) {
         error = graph_alloc_locked(pool, stream, bytes, ptr_out);
     } else if (pool != NULL) {

@@ -17,11 +17,6 @@
 #define MEMORY_MIN (UINT64_C(1) << 20)
 #define MEMORY_MAX (UINT64_C(16) << 40)
 
-bool rmm__sim_parse_number(const char *text, uint64_t *number_out)
-{
-    return rmm__number_parse(text, strlen(text), number_out) == RMM_NUMBER_OK;
-}
-
 /* " managed_memory pageable_memory_access ..." */
 #define X(name, ours, cuda, value) " " #name
 static const char attribute_names[] = SIM_ABILITY_MAP(X);

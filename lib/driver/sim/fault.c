@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "core/fork.h"
+#include "core/numbers.h"
 
 #define FAULT_MAX 32
 #define ANY SIM_FN_COUNT
@@ -32,6 +33,11 @@ typedef struct sim_plan {
 _Atomic(bool) rmm__sim_fault_armed;
 static rmm_mutex_t plan_lock = RMM_MUTEX_INITIALIZER;
 static sim_plan_t plan; /* protected by plan_lock */
+
+bool rmm__sim_parse_number(const char *text, uint64_t *number_out)
+{
+    return rmm__number_parse(text, strlen(text), number_out) == RMM_NUMBER_OK;
+}
 
 static const char *const function_names[] = {
 #define X(name) #name,
@@ -161,7 +167,7 @@ int rmm__sim_fault_slow(sim_function_t function)
     return error;
 }
 
-RMM_AT_LOAD static void join_forks(void)
+void rmm__sim_fault_join_forks(void)
 {
     rmm__fork_join(RMM_FORK_SIM_FAULTS, &plan_lock, NULL);
 }

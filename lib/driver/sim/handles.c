@@ -108,19 +108,3 @@ void *rmm__sim_find_locked(
     }
     return entry->object;
 }
-
-void *rmm__sim_enter_object(
-    const sim_table_t *table, const void *handle, const char *call, int *error)
-{
-    void *object;
-
-    *error = rmm__sim_enter(call);
-    if (*error != RMM_DRIVER_OK) {
-        return NULL;
-    }
-    object = rmm__sim_find_locked(table, handle, call, error);
-    if (object == NULL) {
-        rmm__sim_leave();
-    }
-    return object;
-}

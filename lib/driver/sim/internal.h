@@ -2,23 +2,27 @@
 /*
  * What the files of the simulated GPU share.
  *
- *   sim.c      the table, devices, opening
- *   env.c      RMM_SIM_* variables
- *   fault.c    the fault plan
- *   handles.c  handles that may be used after their end without harm
- *   stream.c   streams and events: the calls
- *   work.c     queues, and which runs when
- *   capture.c  capturing streams, and what it forbids
- *   graph.c    graphs
- *   error.c    names of errors
- *   host.c     pinned memory
- *   launch.c   queueing kernels, copies and fills
- *   managed.c  managed memory, and where it was prefetched to
- *   memory.c   device memory, poison; extent.c: which of it is free
- *   mempool.c  memory pools; async.c: their memory in stream order
- *   virtual.c  reserved addresses, physical memory, mapping
- *   observe.c  events for the diagnosis, the injected library
- *   api.c      <rmm/sim.h>
+ * The layers, the lowest first. A file calls only files that come before it in this list.
+ *
+ *   extent.c, error.c            free ranges; names of errors
+ *   state.c                      the lock, threads, settings, devices
+ *   notes.c                      where managed memory was sent
+ *   observe.c                    events for the diagnosis, the injected library
+ *   violation.c                  what a correct program never does
+ *   fault.c; env.c               the fault plan; RMM_SIM_* variables
+ *   handles.c                    handles that may be used after their end without harm
+ *   memory.c                     device memory, poison
+ *   work.c                       queues, and which runs when
+ *   call.c                       how a call begins and ends
+ *   stream_table.c               streams by their handles
+ *   graph.c; capture.c           graphs; capturing streams, and what it forbids
+ *   host.c, virtual.c            pinned memory; reserved addresses, physical memory, mapping
+ *   mempool.c; async.c           memory pools; their memory in stream order
+ *   alloc.c; managed.c           allocations and frees; managed memory
+ *   reach.c; launch.c            which device may use what; queueing kernels, copies and fills
+ *   graph_launch.c, stream.c     launching graphs; streams and events: the calls
+ *   sim.c                        the table, opening
+ *   api.c, control.c             <rmm/sim.h>; what tests of this tree ask
  *
  * Locking: rmm__sim_lock protects everything but what is marked as atomic or as of one
  * thread. Functions that need it end in _locked or take an object that it protects.
@@ -39,9 +43,12 @@
 #include <rmm/sim.h>
 
 #include "core/mutex.h"
-#include "driver/driver.h"
+#include "driver/sim/control.h"
+#include "driver/table.h"
 
 #define SIM_DEVICE_MAX 32
+#define SIM_HOST SIM_DEVICE_MAX /* of a block: memory pools of the host */
+#define SIM_NODES 2 /* NUMA nodes; device 0 is at the first, 1 at the second, ... */
 #define SIM_PARAM_BYTES_MAX 4096 /* of a kernel, as CUDA before 12.1 */
 
 /* More values of cudaError_t, that only the simulated GPU returns. */
@@ -60,8 +67,11 @@ enum {
 
 extern rmm_mutex_t rmm__sim_lock;
 
-/* The simulator was opened in this process or before it was forked. */
+/* The simulator is open in this process, or was before it was forked. */
 bool rmm__sim_is_open(void);
+/* Open it unless it is. NULL with a status, and the last error of librmm-sim's own copy of
+ * core/error.h. */
+const rmm_driver_t *rmm__sim_open(rmm_status_t *status_out);
 
 /* ---- env.c ---- */
 
@@ -82,6 +92,7 @@ typedef struct sim_config {
 /* What RMM_SIM_ATTRIBUTES can switch off: attributes, and what has none in CUDA. */
 #define SIM_ABILITY_MAP(X)                                                             \
     RMM_DRIVER_ATTRIBUTE_MAP(X)                                                        \
+    RMM_DRIVER_HOST_ATTRIBUTE_MAP(X)                                                   \
     X(managed_alloc, SIM_MANAGED_ALLOC, none, -1) /* 0: as a vGPU that promises it */  \
     X(managed_pools, SIM_MANAGED_POOLS, none, -2) /* 0: as CUDA before 13 */           \
     X(peers, SIM_PEERS, none, -3) /* 0: no device can access another's memory */
@@ -161,8 +172,8 @@ extern _Atomic(bool) rmm__sim_fault_armed;
 /* Replace the plan; false if it does not parse, then the old one stays, and *wrong_out is where
  * in `plan` the fault stands that is none. */
 bool rmm__sim_fault_set(const char *plan, const char **wrong_out);
-bool rmm__sim_fault_has_struck(void);
 int rmm__sim_fault_slow(sim_function_t function);
+void rmm__sim_fault_join_forks(void);
 
 /* The error that the plan has for this call, mostly 0. */
 static inline int rmm__sim_fault(sim_function_t function)
@@ -232,21 +243,25 @@ int rmm__sim_enter(const char *call);
 void rmm__sim_leave(void);
 
 int rmm__sim_device_count(void);
-int rmm__sim_device_set(int device);
 uint64_t rmm__sim_device_bytes(void);
+int rmm__sim_device_choose(int device);
+bool rmm__sim_device_is_active(int device);
+void rmm__sim_configure(const sim_config_t *chosen);
 /* One of SIM_ABILITY_MAP: 0 where RMM_SIM_ATTRIBUTES switched it off, else 1. */
 int rmm__sim_attribute(int ability);
+
+/* Every device of the set exists and can access the memory of `device`. */
+bool rmm__sim_are_peers(uint32_t devices, int device);
 
 /* ---- violation.c ---- */
 
 void rmm__sim_violations_open(sim_on_violation_t action);
-/* What the parent of a forked child has found is the parent's to tell. */
+/* A forked child forgets the violations that its parent found. */
 void rmm__sim_violations_in_child(void);
 
 __attribute__((format(printf, 1, 2))) void
 rmm__sim_violation_locked(const char *format, ...);
 uint64_t rmm__sim_violation_count(void);
-const char *rmm__sim_violation_text(void);
 
 /* ---- work.c ---- */
 
@@ -257,7 +272,7 @@ typedef enum sim_task_kind {
     SIM_TASK_CALL /* of the simulator itself */
 } sim_task_kind_t;
 
-/* What is to be done, with its parameters; shared by a graph and its launches. */
+/* An operation with its parameters; shared by a graph and its launches. */
 typedef struct sim_task {
     uint32_t references;
     sim_task_kind_t kind;
@@ -269,6 +284,8 @@ typedef struct sim_task {
         is_direct; /* a copy that the stream's device makes itself, not through the host */
     int value;
     size_t bytes;
+    /* NULL: always. False, and a violation: a real GPU would refuse it */
+    bool (*may_run)(const struct sim_task *task, int device);
     void (*run)(void *object);
     void (*drop)(void *object); /* the task is gone */
     void *object;
@@ -357,25 +374,36 @@ void rmm__sim_run_promptly_locked(void);
 /* From 0 to below limit, of the seed's sequence. */
 uint64_t rmm__sim_draw_locked(uint64_t limit);
 
-/* ---- stream.c ---- */
+/* The legacy default stream of a device. */
+sim_stream_t *rmm__sim_legacy(int device);
+void rmm__sim_legacy_open(void);
+/* A destroyed stream whose work is done. */
+void rmm__sim_stream_release_locked(sim_stream_t *stream);
 
+/* ---- stream_table.c ---- */
+
+/* A stream of the current device; NULL without host memory. */
+sim_stream_t *rmm__sim_stream_create_locked(bool blocking, rmm_stream_t *stream_out);
+/* Its handle is free at once, the stream goes when its work is done. */
+void rmm__sim_stream_end_locked(sim_stream_t *stream);
+int rmm__sim_stream_key(rmm_stream_t stream, rmm_stream_key_t *key);
+/* 0, or an errno. */
+int rmm__sim_stream_table_open(void (*at_thread_end)(void *thread));
 /* The stream of a handle, NULL with *error set. */
 sim_stream_t *
 rmm__sim_stream_find_locked(rmm_stream_t handle, const char *call, int *error);
 /* rmm__sim_enter(), then the stream; NULL with the error, and not entered. */
 sim_stream_t *rmm__sim_enter_stream(rmm_stream_t handle, const char *call, int *error);
-void rmm__sim_stream_release_locked(sim_stream_t *stream);
-/* The legacy default stream of a device. */
-sim_stream_t *rmm__sim_legacy(int device);
+
+/* ---- stream.c ---- */
+
 /* 0, or an errno. */
 int rmm__sim_streams_open(void);
 
 int rmm__sim_stream_create(uint32_t flags, rmm_stream_t *stream_out);
 int rmm__sim_stream_destroy(rmm_stream_t stream);
 int rmm__sim_stream_flags(rmm_stream_t stream, uint32_t *flags);
-int rmm__sim_stream_synchronize(rmm_stream_t stream);
 int rmm__sim_stream_wait_event(rmm_stream_t stream, rmm_driver_event_t event);
-int rmm__sim_stream_key(rmm_stream_t stream, rmm_stream_key_t *key);
 int rmm__sim_event_create(rmm_driver_event_t *event_out);
 int rmm__sim_event_destroy(rmm_driver_event_t event);
 int rmm__sim_event_record(rmm_driver_event_t event, rmm_stream_t stream);
@@ -396,7 +424,6 @@ int rmm__sim_graph_publish_locked(sim_graph_t *graph, rmm_sim_graph_t *graph_out
 /* Keep a task for as long as the graph and its launches are; it does nothing but end. */
 bool rmm__sim_graph_keep_locked(sim_graph_t *graph, sim_task_t *task);
 
-int rmm__sim_graph_copy(rmm_sim_graph_t graph, rmm_sim_graph_t *copy_out);
 int rmm__sim_graph_launch(rmm_sim_graph_t graph, rmm_stream_t stream);
 int rmm__sim_graph_destroy(rmm_sim_graph_t graph);
 
@@ -427,7 +454,7 @@ int rmm__sim_capture_check_device_locked(int device);
 bool rmm__sim_captures_locked(void);
 /* 0: the stream does not capture. */
 uint64_t rmm__sim_capture_id_locked(const sim_stream_t *stream);
-/* What the stream captures into; NULL: nothing. */
+/* The graph that the stream captures into; NULL: none. */
 sim_graph_t *rmm__sim_capture_graph_locked(const sim_stream_t *stream);
 /* The stream is being destroyed. */
 void rmm__sim_capture_forget_locked(sim_stream_t *stream);
@@ -466,43 +493,38 @@ typedef enum sim_use {
 } sim_use_t;
 
 typedef struct sim_block {
-    int device;
+    int device; /* or SIM_HOST */
     sim_use_t use;
     char *begin;
     uint64_t bytes;
 } sim_block_t;
 
-/* The allocation that holds this address of any device; false if none does. */
+/* The allocation that holds this address of any device, or of a pool of the host's memory; false if
+ * none does. */
 bool rmm__sim_memory_find_locked(const void *ptr, sim_block_t *out);
 /* An address of a device, allocated or not. */
 bool rmm__sim_memory_is_device_locked(const void *ptr);
-/* May a copy or fill of this device use it? A violation if not; true outside of device memory
- * that is not mapped. SIM_ANY_DEVICE: who makes it is no matter. */
-bool rmm__sim_memory_allows_locked(const void *ptr, size_t bytes, int device);
-#define SIM_ANY_DEVICE (-1)
-/* May `what` of this device, "a kernel", be given the address? A violation if it is in memory that
- * only other devices may use; true for any other address. */
-bool rmm__sim_memory_reaches_locked(const char *what, const void *ptr, int device);
+/* The device whose range has this address, or SIM_HOST; -1: none. */
+int rmm__sim_memory_device_locked(const void *ptr);
 
-int rmm__sim_mem_alloc(void **ptr_out, size_t bytes);
-int rmm__sim_mem_free(void *ptr);
-int rmm__sim_memory_info(uint64_t *free_bytes, uint64_t *total_bytes);
 uint64_t rmm__sim_memory_allocated_locked(int device);
-/* An allocation on the current device, with the checks of mem_alloc. */
-int rmm__sim_memory_take(const char *call, void **ptr_out, size_t bytes, sim_use_t use);
 
+/* device: or SIM_HOST, which has as much for pools as a device has. */
 int rmm__sim_memory_take_locked(int device, uint64_t bytes, sim_use_t use, char **out);
 /* Memory without an address; false if the device has not that much left. */
 bool rmm__sim_memory_charge_locked(int device, uint64_t bytes);
 void rmm__sim_memory_uncharge_locked(int device, uint64_t bytes);
-/* What rmm__sim_memory_take_locked() took. */
+/* False if no allocation begins there. */
+bool rmm__sim_memory_end_locked(int device, char *ptr);
+/* Give back what rmm__sim_memory_take_locked() took. */
 void rmm__sim_memory_give_locked(char *begin);
 /* RMM_SIM_POISON_ALLOC or _FREE. */
 void rmm__sim_poison_locked(char *begin, uint64_t bytes, int value);
 
 /* ---- mempool.c ---- */
 
-int rmm__sim_mempool_create(uint32_t handle_types, rmm_driver_mempool_t *pool_out);
+int rmm__sim_mempool_create(
+    uint32_t handle_types, int node, rmm_driver_mempool_t *pool_out);
 int rmm__sim_mempool_destroy(rmm_driver_mempool_t pool);
 int rmm__sim_mempool_managed(rmm_driver_mempool_t *pool_out);
 int rmm__sim_mempool_get_threshold(rmm_driver_mempool_t pool, uint64_t *bytes);
@@ -513,8 +535,8 @@ int rmm__sim_mempool_trim(rmm_driver_mempool_t pool, size_t keep_bytes);
 int rmm__sim_mempool_access(rmm_driver_mempool_t pool, uint32_t devices);
 /* The devices that may use memory of a pool: a segment, by its beginning. */
 uint32_t rmm__sim_mempool_access_locked(const char *begin);
-/* Every device of the set exists and can access the memory of `device`. */
-bool rmm__sim_are_peers(uint32_t devices, int device);
+/* Where the memory of that pool is: RMM_DRIVER_ON_DEVICE, ... */
+int rmm__sim_mempool_node_locked(const char *begin);
 /* The program has waited for work of the device: pools keep to their thresholds. */
 void rmm__sim_mempool_settle_locked(int device);
 
@@ -543,8 +565,26 @@ uint64_t rmm__sim_address_bytes_locked(void);
 bool rmm__sim_virtual_holds_locked(const void *ptr);
 /* May work of the device touch this? A violation if not; true outside reservations. */
 bool rmm__sim_virtual_allows_locked(const void *ptr, size_t bytes, int device);
-/* As rmm__sim_memory_reaches_locked(), for what is mapped. */
+/* As rmm__sim_reaches_locked(), for what is mapped. */
 bool rmm__sim_virtual_reaches_locked(const char *what, const void *ptr, int device);
+
+/* ---- reach.c ---- */
+
+#define SIM_ANY_DEVICE (-1) /* who makes a copy is no matter */
+
+/* May `what` of this device, "a kernel", be given the address? A violation if it is in memory that
+ * only other devices may use; true for any other address. */
+bool rmm__sim_reaches_locked(const char *what, const void *ptr, int device);
+/* sim_task_t.may_run of all that a program queues. */
+bool rmm__sim_task_may_run(const sim_task_t *task, int device);
+
+/* ---- alloc.c ---- */
+
+int rmm__sim_mem_alloc(void **ptr_out, size_t bytes);
+int rmm__sim_mem_free(void *ptr);
+int rmm__sim_memory_info(uint64_t *free_bytes, uint64_t *total_bytes);
+/* An allocation on the current device, with the checks of mem_alloc. */
+int rmm__sim_memory_take(const char *call, void **ptr_out, size_t bytes, sim_use_t use);
 
 /* ---- managed.c ---- */
 
@@ -552,6 +592,12 @@ int rmm__sim_managed_alloc(void **ptr_out, size_t bytes);
 int rmm__sim_mem_prefer(void *ptr, size_t bytes, int device);
 int rmm__sim_mem_prefetch(
     const void *ptr, size_t bytes, int device, rmm_stream_t stream);
+
+/* ---- notes.c ---- */
+
+/* 0, or MEMORY_ALLOCATION. */
+int rmm__sim_note_prefetched_locked(const void *ptr, size_t bytes, int device);
+int rmm__sim_note_preferred_locked(const void *ptr, size_t bytes, int device);
 /* The range is no managed memory any more. */
 void rmm__sim_managed_forget_locked(const void *ptr, uint64_t bytes);
 int rmm__sim_prefetched_to_locked(const void *ptr, size_t bytes);
@@ -584,7 +630,7 @@ typedef struct sim_found {
     int use;
 } sim_found_t;
 
-/* What is used and holds offset; false if that is free. */
+/* Find the used extent that holds the offset; false if it is free. */
 bool rmm__sim_space_find(const sim_space_t *space, uint64_t offset, sim_found_t *out);
 /* The length of what begins at offset, now free; 0 if nothing that is used does. */
 uint64_t rmm__sim_space_give(sim_space_t *space, uint64_t offset);
@@ -608,13 +654,14 @@ typedef struct sim_observation {
 
 extern _Atomic(rmm_diag_event_fn) rmm__sim_observer;
 
+void rmm__sim_inject(void);
 void rmm__sim_observe(rmm_diag_event_fn fn, void *context);
 void rmm__sim_observe_slow(const sim_observation_t *observation);
 
 /* As CUPTI does when a copy, fill or prefetch begins: what it was given, right or wrong. */
 void rmm__sim_tell_before(const sim_observation_t *observation);
 
-/* Of the life of a graph; `of`: as in rmm/sys/diag.h. */
+/* Report an event in the life of a graph; `of`: as in rmm/sys/diag.h. */
 void rmm__sim_tell_graph(rmm_diag_event_kind_t kind, uint64_t graph, uint64_t of);
 
 /* The graph that is being captured, for an observer; 0: none is. No handle has that bit. */

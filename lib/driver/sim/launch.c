@@ -23,8 +23,7 @@ static bool is_within_reach(const sim_task_t *task, int device)
         return true;
     }
     for (int i = 0; i < 2; i++) {
-        if (!rmm__sim_virtual_reaches_locked("a copy", ends[i], device) ||
-            !rmm__sim_memory_reaches_locked("a copy", ends[i], device)) {
+        if (!rmm__sim_reaches_locked("a copy", ends[i], device)) {
             return false;
         }
     }
@@ -41,6 +40,7 @@ static int submit(const char *call, sim_task_t *task, sim_observation_t *observa
         rmm__sim_task_release_locked(task); /* not shared yet */
         return error;
     }
+    task->may_run = rmm__sim_task_may_run;
     stream = rmm__sim_stream_find_locked(observation->stream, call, &error);
     if (stream != NULL) {
         observation->device = stream->device;
@@ -156,6 +156,7 @@ int rmm__sim_queue_work(
         rmm__sim_task_release_locked(task); /* not shared yet */
         return error;
     }
+    task->may_run = rmm__sim_task_may_run;
     rmm__sim_thread.device = device; /* the default streams are this one's */
     error = queue_unobserved(stream, task);
     rmm__sim_thread.device = current;

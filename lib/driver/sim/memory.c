@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Device memory. Each device has one range of address space, reserved at its first
+ * Device memory. Each device has one range of address space, and so have the memory pools of the
+ * host, reserved at its first
  * allocation and backed where touched; addresses in it are given out lowest first, so
  * that freed ones come back soon. There are more addresses than memory, because a GPU maps
  * pages: what lies between allocations is no reason to refuse one.
@@ -16,6 +17,7 @@
 #include "driver/sim/internal.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -53,7 +55,7 @@ typedef struct sim_pattern {
     uint64_t filled; /* a bit for each PATTERN_STEP of the file */
 } sim_pattern_t;
 
-static sim_range_t ranges[SIM_DEVICE_MAX];
+static sim_range_t ranges[SIM_DEVICE_MAX + 1]; /* the last one is the host's */
 static sim_pattern_t fresh_pattern = {.value = RMM_SIM_POISON_ALLOC};
 static sim_pattern_t freed_pattern = {.value = RMM_SIM_POISON_FREE};
 
@@ -256,62 +258,35 @@ void rmm__sim_memory_uncharge_locked(int device, uint64_t bytes)
     ranges[device].allocated_bytes -= bytes;
 }
 
-static int alloc_locked(void **ptr_out, uint64_t bytes, sim_use_t use)
+static bool is_in(const sim_range_t *range, const void *ptr)
 {
-    char *fresh;
-    int error = rmm__sim_memory_take_locked(rmm__sim_thread.device, bytes, use, &fresh);
+    uintptr_t address = (uintptr_t)ptr, base = (uintptr_t)range->base;
 
-    if (error == RMM_DRIVER_OK) {
-        *ptr_out = fresh;
-    }
-    return error;
+    return base != 0 && address >= base && address - base < range->bytes;
 }
 
-int rmm__sim_memory_take(const char *call, void **ptr_out, size_t bytes, sim_use_t use)
+/* The device whose range has this address, or SIM_HOST; -1: none. */
+int rmm__sim_memory_device_locked(const void *ptr)
 {
-    int error = rmm__sim_enter_unsafe(call);
-
-    if (error != RMM_DRIVER_OK) {
-        return error;
-    }
-    if (bytes == 0) {
-        *ptr_out = NULL;
-    } else {
-        error = alloc_locked(ptr_out, bytes, use);
-    }
-    rmm__sim_leave();
-    return error;
-}
-
-int rmm__sim_mem_alloc(void **ptr_out, size_t bytes)
-{
-    return rmm__sim_memory_take("mem_alloc", ptr_out, bytes, SIM_USE_PLAIN);
-}
-
-/* The device whose range has this address; -1: none. */
-static int device_of_locked(const void *ptr)
-{
-    uintptr_t address = (uintptr_t)ptr;
-
     for (int i = 0; i < rmm__sim_device_count(); i++) {
-        uintptr_t base = (uintptr_t)ranges[i].base;
-
-        if (base != 0 && address >= base && address - base < ranges[i].bytes) {
+        if (is_in(&ranges[i], ptr)) {
             return i;
         }
     }
-    return -1;
+    return is_in(&ranges[SIM_HOST], ptr) ? SIM_HOST : -1;
 }
 
 bool rmm__sim_memory_is_device_locked(const void *ptr)
 {
+    int device = rmm__sim_memory_device_locked(ptr);
+
     RMM_ASSERT_LOCKED(&rmm__sim_lock);
-    return device_of_locked(ptr) >= 0;
+    return device >= 0 && device != SIM_HOST;
 }
 
 bool rmm__sim_memory_find_locked(const void *ptr, sim_block_t *out)
 {
-    int device = device_of_locked(ptr);
+    int device = rmm__sim_memory_device_locked(ptr);
     sim_found_t found;
 
     if (device < 0 ||
@@ -328,67 +303,13 @@ bool rmm__sim_memory_find_locked(const void *ptr, sim_block_t *out)
     return true;
 }
 
-/* May the device use the block? Copies reach plain memory of every device, through the host. */
-static bool is_open_to(const sim_block_t *block, int device)
+uint64_t rmm__sim_memory_allocated_locked(int device)
 {
-    if (block->device == device || device == SIM_ANY_DEVICE) {
-        return true;
-    }
-    switch (block->use) {
-    case SIM_USE_POOL:
-        return (rmm__sim_mempool_access_locked(block->begin) >> device & 1) != 0;
-    case SIM_USE_GRAPH:
-        return (rmm__sim_async_access_locked(block->begin) >> device & 1) != 0;
-    case SIM_USE_PLAIN:
-    case SIM_USE_MANAGED:
-    case SIM_USE_MANAGED_POOL:
-        break;
-    }
-    return true;
-}
-
-bool rmm__sim_memory_allows_locked(const void *ptr, size_t bytes, int device)
-{
-    int owner = device_of_locked(ptr);
-    sim_block_t block;
-
     RMM_ASSERT_LOCKED(&rmm__sim_lock);
-    if (owner < 0) {
-        return true;
-    }
-    if (!rmm__sim_memory_find_locked(ptr, &block) ||
-        bytes > (uint64_t)(block.begin + block.bytes - (const char *)ptr)) {
-        rmm__sim_violation_locked(
-            "a copy or fill of %zu bytes at %p: not within one allocation of device %d",
-            bytes, ptr, owner);
-        return false;
-    }
-    if (!is_open_to(&block, device)) {
-        rmm__sim_violation_locked(
-            "a copy or fill of %zu bytes at %p on device %d: no access to this memory "
-            "pool of device %d",
-            bytes, ptr, device, owner);
-        return false;
-    }
-    return true;
+    return ranges[device].allocated_bytes;
 }
 
-bool rmm__sim_memory_reaches_locked(const char *what, const void *ptr, int device)
-{
-    sim_block_t block;
-
-    RMM_ASSERT_LOCKED(&rmm__sim_lock);
-    if (!rmm__sim_memory_find_locked(ptr, &block) || is_open_to(&block, device)) {
-        return true;
-    }
-    rmm__sim_violation_locked(
-        "%s on device %d: no access to the memory pool of device %d at %p", what,
-        device, block.device, ptr);
-    return false;
-}
-
-/* False if no allocation begins there. */
-static bool give_locked(int device, char *ptr)
+bool rmm__sim_memory_end_locked(int device, char *ptr)
 {
     uint64_t bytes = rmm__sim_space_give(
         &ranges[device].space, (uint64_t)(ptr - ranges[device].base));
@@ -403,78 +324,10 @@ static bool give_locked(int device, char *ptr)
 
 void rmm__sim_memory_give_locked(char *begin)
 {
-    bool given = give_locked(device_of_locked(begin), begin);
+    bool given =
+        rmm__sim_memory_end_locked(rmm__sim_memory_device_locked(begin), begin);
 
     RMM_ASSERT_LOCKED(&rmm__sim_lock);
     RMM_ASSERT(given);
     (void)given;
-}
-
-static bool is_pooled(const void *ptr)
-{
-    sim_block_t block;
-
-    return rmm__sim_memory_find_locked(ptr, &block) &&
-           (block.use == SIM_USE_POOL || block.use == SIM_USE_MANAGED_POOL ||
-            block.use == SIM_USE_GRAPH);
-}
-
-/* As cudaFree: it waits for the device before the poison, which work that uses the block must not
- * see. Not for memory of a pool. */
-static int free_locked(char *ptr, bool *has_waited)
-{
-    int device = device_of_locked(ptr);
-
-    if (device < 0) {
-        rmm__sim_violation_locked(
-            "mem_free: %p is not an address of any device", (void *)ptr);
-        return RMM_DRIVER_INVALID_VALUE;
-    }
-    if (is_pooled(ptr)) {
-        return rmm__sim_async_free_now_locked(ptr, device);
-    }
-    *has_waited = true;
-    rmm__sim_finish_device_locked(device);
-    if (!give_locked(device, ptr)) {
-        rmm__sim_violation_locked(
-            "mem_free: no allocation begins at %p of device %d: freed twice?",
-            (void *)ptr, device);
-        return RMM_DRIVER_INVALID_VALUE;
-    }
-    return RMM_DRIVER_OK;
-}
-
-int rmm__sim_mem_free(void *ptr)
-{
-    int error = rmm__sim_enter_unsafe("mem_free");
-    bool has_waited = false;
-
-    if (error == RMM_DRIVER_OK) {
-        error = ptr != NULL ? free_locked(ptr, &has_waited) : RMM_DRIVER_OK;
-        rmm__sim_leave();
-    }
-    if (error == RMM_DRIVER_OK && has_waited) {
-        rmm__sim_tell(&(sim_observation_t){
-            .kind = RMM_DIAG_DEVICE_SYNC, .device = -1}); /* as librmm-inject */
-    }
-    return error;
-}
-
-int rmm__sim_memory_info(uint64_t *free_bytes, uint64_t *total_bytes)
-{
-    int error = rmm__sim_enter("memory_info");
-
-    if (error == RMM_DRIVER_OK) {
-        *total_bytes = rmm__sim_device_bytes();
-        *free_bytes =
-            *total_bytes - rmm__sim_memory_allocated_locked(rmm__sim_thread.device);
-        rmm__sim_leave();
-    }
-    return error;
-}
-
-uint64_t rmm__sim_memory_allocated_locked(int device)
-{
-    RMM_ASSERT_LOCKED(&rmm__sim_lock);
-    return ranges[device].allocated_bytes;
 }

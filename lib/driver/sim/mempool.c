@@ -43,7 +43,8 @@ static int segment_create(sim_mempool_t *pool, uint64_t bytes)
         free(segment);
         return RMM_DRIVER_MEMORY_ALLOCATION;
     }
-    error = rmm__sim_memory_take_locked(pool->device, bytes, use, &segment->begin);
+    error = rmm__sim_memory_take_locked(
+        sim_mempool_place(pool), bytes, use, &segment->begin);
     if (error != RMM_DRIVER_OK) {
         rmm__sim_space_fini(&segment->space);
         free(segment);
@@ -78,16 +79,16 @@ shrink(sim_mempool_t *pool, uint64_t above_bytes, uint64_t least_bytes, bool see
     }
 }
 
-static void shrink_all(int device)
+static void shrink_all(int place)
 {
     for (sim_mempool_t *pool = pools; pool != NULL; pool = pool->next) {
-        if (pool->device == device) {
+        if (sim_mempool_place(pool) == place) {
             shrink(pool, 0, 0, false);
         }
     }
 }
 
-/* What has been freed is now seen to be. */
+/* The pool notices the frees that have happened. */
 static void see(sim_mempool_t *pool)
 {
     for (sim_segment_t *segment = pool->segments; segment != NULL;
@@ -118,7 +119,7 @@ static int grow(sim_mempool_t *pool, uint64_t bytes)
         error = segment_create(pool, rmm__round_up(bytes, SEGMENT_BYTES_MIN));
     }
     if (error != RMM_DRIVER_OK) {
-        shrink_all(pool->device);
+        shrink_all(sim_mempool_place(pool));
         error = segment_create(pool, bytes);
     }
     return error;
@@ -200,7 +201,7 @@ rmm__sim_mempool_find_locked(rmm_driver_mempool_t handle, const char *call, int 
     return rmm__sim_find_locked(&handles, handle, call, error);
 }
 
-static sim_mempool_t *pool_create(bool is_managed)
+static sim_mempool_t *pool_create(int node, bool is_managed)
 {
     sim_mempool_t *pool = calloc(1, sizeof(*pool));
 
@@ -213,6 +214,7 @@ static sim_mempool_t *pool_create(bool is_managed)
         return NULL;
     }
     pool->device = rmm__sim_thread.device;
+    pool->node = node;
     pool->is_managed = is_managed;
     pool->next = pools;
     pools = pool;
@@ -236,11 +238,35 @@ static int check_handle_types(uint32_t types)
                : RMM_DRIVER_NOT_SUPPORTED;
 }
 
-int rmm__sim_mempool_create(uint32_t handle_types, rmm_driver_mempool_t *pool_out)
+/* INVALID_VALUE also where the ability is switched off: a driver without it does not know the
+ * location. */
+static int check_node(int node, uint32_t handle_types)
+{
+    bool is_valid;
+
+    switch (node) {
+    case RMM_DRIVER_ON_DEVICE:
+        return RMM_DRIVER_OK;
+    case RMM_DRIVER_HOST:
+        is_valid = rmm__sim_attribute(RMM_ATTRIBUTE_HOST_MEMORY_POOLS) != 0 &&
+                   handle_types == 0;
+        break;
+    default:
+        is_valid = rmm__sim_attribute(RMM_ATTRIBUTE_HOST_NUMA_MEMORY_POOLS) != 0 &&
+                   node >= 0 && node < SIM_NODES;
+    }
+    return is_valid ? RMM_DRIVER_OK : RMM_DRIVER_INVALID_VALUE;
+}
+
+int rmm__sim_mempool_create(
+    uint32_t handle_types, int node, rmm_driver_mempool_t *pool_out)
 {
     int error = check_handle_types(handle_types);
     sim_mempool_t *pool = NULL;
 
+    if (error == RMM_DRIVER_OK) {
+        error = check_node(node, handle_types);
+    }
     if (error == RMM_DRIVER_OK) {
         error = rmm__sim_enter("mempool_create");
     }
@@ -249,7 +275,7 @@ int rmm__sim_mempool_create(uint32_t handle_types, rmm_driver_mempool_t *pool_ou
     }
     error = rmm__sim_capture_forbids_locked();
     if (error == RMM_DRIVER_OK) {
-        pool = pool_create(false);
+        pool = pool_create(node, false);
         error = pool != NULL ? RMM_DRIVER_OK : RMM_DRIVER_MEMORY_ALLOCATION;
     }
     if (pool != NULL) {
@@ -274,7 +300,7 @@ int rmm__sim_mempool_managed(rmm_driver_mempool_t *pool_out)
         return error;
     }
     if (*own == NULL) {
-        *own = pool_create(true);
+        *own = pool_create(RMM_DRIVER_ON_DEVICE, true);
     }
     if (*own != NULL) {
         *pool_out = rmm__sim_entry_handle(&handles, (*own)->entry);
@@ -332,6 +358,14 @@ int rmm__sim_mempool_trim(rmm_driver_mempool_t handle, size_t keep_bytes)
     return error;
 }
 
+/* Memory of the host is in reach of every device that there is. */
+static bool may_be_let_in(const sim_mempool_t *pool, uint32_t devices)
+{
+    return pool->node == RMM_DRIVER_ON_DEVICE
+               ? rmm__sim_are_peers(devices, pool->device)
+               : (uint64_t)devices >> rmm__sim_device_count() == 0;
+}
+
 /* CUDA lets a fresh pool take devices that are no peers, and its allocations fail. */
 int rmm__sim_mempool_access(rmm_driver_mempool_t handle, uint32_t devices)
 {
@@ -343,7 +377,7 @@ int rmm__sim_mempool_access(rmm_driver_mempool_t handle, uint32_t devices)
         return error;
     }
     error = rmm__sim_capture_forbids_locked();
-    if (error == RMM_DRIVER_OK && !rmm__sim_are_peers(devices, pool->device)) {
+    if (error == RMM_DRIVER_OK && !may_be_let_in(pool, devices)) {
         error = RMM_DRIVER_INVALID_DEVICE;
     }
     if (error == RMM_DRIVER_OK) {
@@ -353,18 +387,34 @@ int rmm__sim_mempool_access(rmm_driver_mempool_t handle, uint32_t devices)
     return error;
 }
 
-uint32_t rmm__sim_mempool_access_locked(const char *begin)
+/* The pool with a segment that begins there; NULL: none. */
+static const sim_mempool_t *pool_of_segment(const char *begin)
 {
-    RMM_ASSERT_LOCKED(&rmm__sim_lock);
     for (const sim_mempool_t *pool = pools; pool != NULL; pool = pool->next) {
         for (const sim_segment_t *segment = pool->segments; segment != NULL;
              segment = segment->next) {
             if (segment->begin == begin) {
-                return pool->access;
+                return pool;
             }
         }
     }
-    return 0;
+    return NULL;
+}
+
+uint32_t rmm__sim_mempool_access_locked(const char *begin)
+{
+    const sim_mempool_t *pool = pool_of_segment(begin);
+
+    RMM_ASSERT_LOCKED(&rmm__sim_lock);
+    return pool != NULL ? pool->access : 0;
+}
+
+int rmm__sim_mempool_node_locked(const char *begin)
+{
+    const sim_mempool_t *pool = pool_of_segment(begin);
+
+    RMM_ASSERT_LOCKED(&rmm__sim_lock);
+    return pool != NULL ? pool->node : RMM_DRIVER_ON_DEVICE;
 }
 
 /* Entered if there is such a pool; else NULL and the error. */

@@ -26,6 +26,7 @@ typedef struct sim_mempool {
     struct sim_mempool *next;
     sim_entry_t *entry; /* NULL: destroyed, and goes with its last block */
     int device;
+    int node;        /* RMM_DRIVER_ON_DEVICE, or where on the host */
     bool is_managed; /* the device's own: never destroyed */
     uint32_t access; /* other devices that may use its memory */
     uint64_t threshold;
@@ -42,6 +43,12 @@ typedef struct sim_piece {
     char *begin;
     uint64_t bytes;
 } sim_piece_t;
+
+/* The place of its memory: its device, or SIM_HOST. */
+static inline int sim_mempool_place(const sim_mempool_t *pool)
+{
+    return pool->node == RMM_DRIVER_ON_DEVICE ? pool->device : SIM_HOST;
+}
 
 /* The pool of a handle, NULL with *error set. */
 sim_mempool_t *

@@ -83,7 +83,8 @@ void rmm__sim_tell_graph(rmm_diag_event_kind_t kind, uint64_t graph, uint64_t of
 
 typedef int (*injection_fn)(void);
 
-void rmm__driver_sim_inject(void)
+/* The real driver does so when it is initialised. The library may call back into librmm-c. */
+void rmm__sim_inject(void)
 {
     RMM_UNCANCELLED;
     static atomic_flag done = ATOMIC_FLAG_INIT;

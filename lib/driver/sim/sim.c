@@ -17,72 +17,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <rmm/version.h>
+
 #include "core/error.h"
 #include "core/fork.h"
 
-rmm_mutex_t rmm__sim_lock = RMM_MUTEX_INITIALIZER;
-_Thread_local sim_thread_t rmm__sim_thread;
-
-static sim_config_t config;     /* constant once open */
-static atomic_bool is_open;     /* written under rmm__sim_lock */
-static uint64_t last_thread_id; /* protected by rmm__sim_lock */
-/* Bit d: the process has a context on device d, as cudaSetDevice makes one. Device 0 is every
- * thread's current one from the start. */
-static atomic_uint active_devices = 1;
-
-/* ---- what calls share ---- */
-
-int rmm__sim_enter(const char *call)
-{
-    if (rmm__sim_thread.in_kernel) { /* this thread holds the lock */
-        rmm__sim_violation_locked("%s: called from inside a kernel", call);
-        return SIM_ERROR_NOT_PERMITTED;
-    }
-    rmm__mutex_lock(&rmm__sim_lock);
-    return RMM_DRIVER_OK;
-}
-
-void rmm__sim_leave(void)
-{
-    rmm__sim_pump_locked();
-    rmm__mutex_unlock(&rmm__sim_lock);
-}
-
-uint64_t rmm__sim_thread_id_locked(void)
-{
-    RMM_ASSERT_LOCKED(&rmm__sim_lock);
-    if (rmm__sim_thread.id == 0) {
-        rmm__sim_thread.id = ++last_thread_id;
-    }
-    return rmm__sim_thread.id;
-}
-
-int rmm__sim_device_count(void)
-{
-    return config.device_count;
-}
-
-uint64_t rmm__sim_device_bytes(void)
-{
-    return config.memory_bytes;
-}
-
-int rmm__sim_attribute(int ability)
-{
-    static const int all[] = {
-#define X(name, ours, cuda, value) (int)(ours),
-        SIM_ABILITY_MAP(X)
-#undef X
-    };
-    uint64_t bit = 1;
-
-    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++, bit <<= 1) {
-        if (all[i] == ability) {
-            return (config.attributes_off & bit) == 0;
-        }
-    }
-    return 0;
-}
+static atomic_bool is_open; /* written under rmm__sim_lock */
 
 /* ---- devices ---- */
 
@@ -91,7 +31,7 @@ static int sim_device_count(int *count)
     int error = rmm__sim_fault(SIM_FN_device_count);
 
     if (error == RMM_DRIVER_OK) {
-        *count = config.device_count;
+        *count = rmm__sim_device_count();
     }
     return error;
 }
@@ -106,26 +46,23 @@ static int sim_device_get(int *device)
     return error;
 }
 
-int rmm__sim_device_set(int device)
+static int sim_device_set(int device)
 {
-    if (device < 0 || device >= config.device_count) {
-        return RMM_DRIVER_INVALID_DEVICE;
-    }
-    rmm__sim_thread.device = device;
-    atomic_fetch_or_explicit(&active_devices, 1u << device, memory_order_relaxed);
-    return RMM_DRIVER_OK;
+    int error = rmm__sim_fault(SIM_FN_device_set);
+
+    return error != RMM_DRIVER_OK ? error : rmm__sim_device_choose(device);
 }
 
 static int sim_device_info(int device, rmm_device_info_t *info)
 {
     int error = rmm__sim_fault(SIM_FN_device_info);
 
-    if (error == RMM_DRIVER_OK && (device < 0 || device >= config.device_count)) {
+    if (error == RMM_DRIVER_OK && (device < 0 || device >= rmm__sim_device_count())) {
         error = RMM_DRIVER_INVALID_DEVICE;
     }
     if (error == RMM_DRIVER_OK) {
         *info = (rmm_device_info_t){
-            .name = "Simulated GPU", .capacity_bytes = config.memory_bytes};
+            .name = "Simulated GPU", .capacity_bytes = rmm__sim_device_bytes()};
         snprintf(info->uuid, sizeof(info->uuid), "SIM-%d", device);
     }
     return error;
@@ -136,11 +73,14 @@ sim_device_attribute(rmm_driver_attribute_t attribute, int device, int *value)
 {
     int error = rmm__sim_fault(SIM_FN_device_attribute);
 
-    if (error == RMM_DRIVER_OK && (device < 0 || device >= config.device_count)) {
+    if (error == RMM_DRIVER_OK && (device < 0 || device >= rmm__sim_device_count())) {
         error = RMM_DRIVER_INVALID_DEVICE;
     }
     if (error == RMM_DRIVER_OK) {
         *value = rmm__sim_attribute(attribute);
+        if (attribute == RMM_ATTRIBUTE_HOST_NUMA_ID) {
+            *value = *value != 0 ? device % SIM_NODES : -1;
+        }
     }
     return error;
 }
@@ -149,13 +89,11 @@ static int sim_device_active(int device, int *active)
 {
     int error = rmm__sim_fault(SIM_FN_device_active);
 
-    if (error == RMM_DRIVER_OK && (device < 0 || device >= config.device_count)) {
+    if (error == RMM_DRIVER_OK && (device < 0 || device >= rmm__sim_device_count())) {
         error = RMM_DRIVER_INVALID_DEVICE;
     }
     if (error == RMM_DRIVER_OK) {
-        unsigned all = atomic_load_explicit(&active_devices, memory_order_relaxed);
-
-        *active = (all & 1u << device) != 0;
+        *active = rmm__sim_device_is_active(device);
     }
     return error;
 }
@@ -164,27 +102,14 @@ static int sim_peer_can_access(int device, int peer, int *can)
 {
     int error = rmm__sim_fault(SIM_FN_peer_can_access);
 
-    if (error == RMM_DRIVER_OK && (device < 0 || device >= config.device_count ||
-                                   peer < 0 || peer >= config.device_count)) {
+    if (error == RMM_DRIVER_OK && (device < 0 || device >= rmm__sim_device_count() ||
+                                   peer < 0 || peer >= rmm__sim_device_count())) {
         error = RMM_DRIVER_INVALID_DEVICE;
     }
     if (error == RMM_DRIVER_OK) {
         *can = device == peer || rmm__sim_attribute(SIM_PEERS) != 0;
     }
     return error;
-}
-
-bool rmm__sim_are_peers(uint32_t devices, int device)
-{
-    bool has_peers = rmm__sim_attribute(SIM_PEERS) != 0;
-
-    for (int other = 0; other < RMM_DRIVER_SET_DEVICES; other++) {
-        if ((devices & RMM_DRIVER_DEVICE(other)) != 0 &&
-            (other >= config.device_count || (other != device && !has_peers))) {
-            return false;
-        }
-    }
-    return true;
 }
 
 /* ---- the table: each call behind the fault plan ---- */
@@ -197,7 +122,6 @@ bool rmm__sim_are_peers(uint32_t devices, int device)
         return error != RMM_DRIVER_OK ? error : rmm__sim_##name arguments;             \
     }
 
-FAULTED(device_set, (int device), (device))
 FAULTED(device_synchronize, (void), ())
 FAULTED(memory_info, (uint64_t * free, uint64_t *total), (free, total))
 FAULTED(mem_alloc, (void **ptr, size_t bytes), (ptr, bytes))
@@ -216,8 +140,8 @@ FAULTED(
     mem_prefetch, (const void *ptr, size_t bytes, int device, rmm_stream_t stream),
     (ptr, bytes, device, stream))
 FAULTED(
-    mempool_create, (uint32_t handle_types, rmm_driver_mempool_t *pool),
-    (handle_types, pool))
+    mempool_create, (uint32_t handle_types, int node, rmm_driver_mempool_t *pool),
+    (handle_types, node, pool))
 FAULTED(mempool_destroy, (rmm_driver_mempool_t pool), (pool))
 FAULTED(mempool_managed, (rmm_driver_mempool_t * pool), (pool))
 FAULTED(
@@ -264,7 +188,7 @@ FAULTED(capture_mode_exchange, (int *mode), (mode))
 
 #undef FAULTED
 
-/* What is handed over is called for after a failure as well. */
+/* `gone` is called after a failure as well. */
 static int
 sim_capture_watch(rmm_stream_t stream, void (*gone)(void *context), void *context)
 {
@@ -279,6 +203,7 @@ sim_capture_watch(rmm_stream_t stream, void (*gone)(void *context), void *contex
 
 static const rmm_driver_t sim_driver = {
     .name = "sim",
+    .opened = rmm__sim_inject,
 #define X(name) .name = sim_##name,
     SIM_FUNCTION_MAP(X)
 #undef X
@@ -289,19 +214,24 @@ static const rmm_driver_t sim_driver = {
 
 /* ---- opening ---- */
 
-RMM_AT_LOAD static void join_forks(void)
+/* Not when this library is loaded, as the parts of librmm-c join: its handlers run before those of
+ * librmm-c, which may hold the lock of driver.c and wait here for this one. */
+static void join_forks(void)
 {
+    rmm__sim_fault_join_forks();
     rmm__fork_join(RMM_FORK_SIM, &rmm__sim_lock, rmm__sim_violations_in_child);
 }
 
 static rmm_status_t open_locked(void)
 {
+    sim_config_t config;
     rmm_status_t status = rmm__sim_env_read(&config);
     int failed;
 
     if (status != RMM_OK) {
         return status;
     }
+    rmm__sim_configure(&config);
     failed = rmm__sim_streams_open();
     if (failed == 0 && !rmm__fork_is_watched()) {
         failed = ENOMEM;
@@ -312,6 +242,7 @@ static rmm_status_t open_locked(void)
     }
     rmm__sim_violations_open(config.on_violation);
     rmm__sim_reseed_locked(config.seed);
+    join_forks();
     /* release: pairs with rmm__sim_is_open() */
     atomic_store_explicit(&is_open, true, memory_order_release);
     return RMM_OK;
@@ -323,7 +254,7 @@ bool rmm__sim_is_open(void)
     return atomic_load_explicit(&is_open, memory_order_acquire);
 }
 
-const rmm_driver_t *rmm__driver_sim_open(rmm_status_t *status_out)
+const rmm_driver_t *rmm__sim_open(rmm_status_t *status_out)
 {
     rmm_status_t status = RMM_OK;
 
@@ -332,8 +263,26 @@ const rmm_driver_t *rmm__driver_sim_open(rmm_status_t *status_out)
         status = open_locked();
     }
     rmm__mutex_unlock(&rmm__sim_lock);
-    if (status_out != NULL) {
-        *status_out = status;
-    }
+    *status_out = status;
     return status == RMM_OK ? &sim_driver : NULL;
+}
+
+RMM_API const rmm_driver_t *rmm_sim_driver(
+    const char *version, rmm_status_t *status_out, char *message, size_t message_bytes)
+{
+    const rmm_driver_t *driver;
+
+    if (strcmp(version, rmm_version_string()) != 0) {
+        *status_out = RMM_ERR_UNSUPPORTED;
+        snprintf(
+            message, message_bytes,
+            "librmm-sim is of version %s, librmm-c of version %s", rmm_version_string(),
+            version);
+        return NULL;
+    }
+    driver = rmm__sim_open(status_out);
+    if (driver == NULL) {
+        snprintf(message, message_bytes, "%s", rmm__error_message());
+    }
+    return driver;
 }

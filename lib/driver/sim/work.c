@@ -43,6 +43,29 @@ static struct {
     sim_item_t *spare; /* items to use again, by next */
 } work;
 
+static sim_stream_t legacy[SIM_DEVICE_MAX];
+
+/* ---- the legacy default streams ---- */
+
+sim_stream_t *rmm__sim_legacy(int device)
+{
+    return &legacy[device];
+}
+
+void rmm__sim_legacy_open(void)
+{
+    for (int i = 0; i < SIM_DEVICE_MAX; i++) {
+        legacy[i] = (sim_stream_t){
+            .device = i, .is_legacy = true, .blocking = true, .active_index = SIM_IDLE};
+    }
+}
+
+void rmm__sim_stream_release_locked(sim_stream_t *stream)
+{
+    RMM_ASSERT(stream->destroyed && stream->head == NULL);
+    free(stream);
+}
+
 /* ---- random choices ---- */
 
 static uint64_t mix(uint64_t value) /* the finaliser of splitmix64 */
@@ -173,49 +196,9 @@ void rmm__sim_task_release_locked(sim_task_t *task)
     }
 }
 
-static bool may_use(const void *ptr, size_t bytes, int device)
-{
-    return rmm__sim_virtual_allows_locked(ptr, bytes, device) &&
-           rmm__sim_memory_allows_locked(ptr, bytes, device);
-}
-
-/* No parameter is an address that is out of the device's reach. */
-static bool params_reach(const sim_task_t *task, int device)
-{
-    const char *words = task->src;
-
-    for (size_t at = 0; at < task->bytes; at += sizeof(void *)) {
-        const void *ptr;
-
-        memcpy(&ptr, words + at, sizeof(ptr));
-        if (!rmm__sim_virtual_reaches_locked("a kernel", ptr, device) ||
-            !rmm__sim_memory_reaches_locked("a kernel", ptr, device)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* False, and a violation, where a real GPU would refuse it or end the program's context. */
-static bool task_may_run(const sim_task_t *task, int device)
-{
-    switch (task->kind) {
-    case SIM_TASK_COPY:
-        return may_use(task->src, task->bytes, SIM_ANY_DEVICE) &&
-               may_use(task->dst, task->bytes, SIM_ANY_DEVICE);
-    case SIM_TASK_SET:
-        return may_use(task->dst, task->bytes, device);
-    case SIM_TASK_KERNEL:
-        return params_reach(task, device);
-    case SIM_TASK_CALL:
-        break;
-    }
-    return true;
-}
-
 static void task_run(sim_task_t *task, int device)
 {
-    if (!task_may_run(task, device)) {
+    if (task->may_run != NULL && !task->may_run(task, device)) {
         return;
     }
     rmm__sim_thread.in_kernel = true;

@@ -20,7 +20,7 @@ _LINE_MAX = 1024
 _HOPELESS_LINES = 20  # without one row before the file is taken for something else
 _SHOWN = 10
 _COLUMNS = b"Thread,Time,Action,Pointer,Size,Stream"
-_EXTENDED = _COLUMNS + b",Device,DurationNs,Caller"
+_COUNTS = (6, 8, 9, 11)  # of columns: with those of the pool (2) and the extended ones (3) behind
 _TIME = re.compile(rb"([01]\d|2[0-3]):([0-5]\d):([0-5]\d)(?:[.:](\d{1,9}))?")
 _NUMBER = re.compile(rb"\d+|0[xX][0-9a-fA-F]+")
 
@@ -63,7 +63,7 @@ def read_rows(log: Path, problems: Problems) -> Iterator[Row]:
     waiting: List[Tuple[int, str]] = []  # problems before the first row
     has_rows = False
     for line, text in _lines(log, problems):
-        if not text.strip() or text.strip() in (_COLUMNS, _EXTENDED):
+        if not text.strip() or _is_header(text.strip()):
             continue
         try:
             row = _parse(line, text)
@@ -84,11 +84,15 @@ def read_rows(log: Path, problems: Problems) -> Iterator[Row]:
         raise ValueError(f"{os.fspath(log)}: not an allocation log: line {at}: {problem}")
 
 
+def _is_header(text: bytes) -> bool:
+    return text == _COLUMNS or text.startswith(_COLUMNS + b",")
+
+
 def _parse(line: int, text: bytes) -> Row:
     if len(text) > _LINE_MAX:
         raise ValueError(f"the line is longer than {_LINE_MAX} characters")
     columns = [column.strip() for column in text.split(b",")]
-    if len(columns) not in (_COLUMNS.count(b",") + 1, _EXTENDED.count(b",") + 1):
+    if len(columns) not in _COUNTS:
         raise ValueError(f"{len(columns)} columns where 6 are expected ({_COLUMNS.decode()})")
     _, time, action, pointer, size, stream = columns[:6]
     _number("Thread", columns[0])

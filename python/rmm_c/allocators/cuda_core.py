@@ -20,6 +20,7 @@ except ImportError:
 
 from rmm_c import mr as resources
 from rmm_c.pylibrmm.device_buffer import DeviceBuffer
+from rmm_c.pylibrmm.stream import DEFAULT_STREAM
 
 
 def _buffer(address: int, size: int, mr: MemoryResource, stream: Any) -> Buffer:
@@ -41,7 +42,8 @@ class RMMMemoryResource(MemoryResource):
 
     def allocate(self, size: int, stream: Any = None) -> Buffer:
         """Memory in the order of a stream; None: the default one."""
-        memory = DeviceBuffer(size=size, stream=stream, mr=self.mr)
+        on = DEFAULT_STREAM if stream is None else stream
+        memory = DeviceBuffer(size=size, stream=on, mr=self.mr)
         if size != 0:
             self._live[memory.ptr] = memory
         try:

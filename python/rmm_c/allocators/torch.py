@@ -11,7 +11,7 @@ An allocator for PyTorch.
 
 PyTorch then allocates from the default resource of the device, as it is at the time. A free waits
 for the streams that Tensor.record_stream() has named. PyTorch loads only at the first use of the
-name.
+name, which is None where there is no PyTorch, or one older than 2.0.
 
 snapshot() makes a file for PyTorch's memory viewer (pytorch.org/memory_viz) of a log of
 allocations.
@@ -30,8 +30,10 @@ _making = threading.Lock()
 
 
 def _make() -> Any:
-    from torch.cuda.memory import CUDAPluggableAllocator
-
+    try:
+        from torch.cuda.memory import CUDAPluggableAllocator
+    except ImportError:
+        return None
     path = _core.library_path()
     made = CUDAPluggableAllocator(path, "rmm_torch_malloc", "rmm_torch_free")
     record = ctypes.cast(ctypes.CDLL(path).rmm_torch_record_stream, ctypes.c_void_p)

@@ -10,8 +10,11 @@ from rmm_c.pylibrmm.stream import Stream, as_stream
 # DLDeviceType of DLPack: of memory of a device, and of others by the kind of the resource at the
 # bottom. AMD has numbers of its own, and none for managed memory.
 DLPACK_CPU = 1
-_CUDA = (2, {"pinned": 3, "managed": 13, "async_managed": 13, "host": DLPACK_CPU})
-_HIP = (10, {"pinned": 11, "host": DLPACK_CPU})
+_CUDA = (
+    2,
+    {"pinned": 3, "async_pinned": 3, "managed": 13, "async_managed": 13, "host": DLPACK_CPU},
+)
+_HIP = (10, {"pinned": 11, "async_pinned": 11, "host": DLPACK_CPU})
 
 
 def dlpack_types() -> Tuple[int, Dict[str, int]]:

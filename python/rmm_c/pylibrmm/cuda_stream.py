@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams under the name of RMM's module; programs use rmm_c.pylibrmm.stream."""
+"""Streams, where RMM had them from 24.12 to 26.04; now rmm_c.pylibrmm.stream."""
 from rmm_c.pylibrmm.stream import CudaStreamFlags
 from rmm_c.pylibrmm.stream import Stream as CudaStream
 

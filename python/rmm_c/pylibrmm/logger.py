@@ -3,7 +3,7 @@
 import os
 import warnings
 from enum import IntEnum
-from typing import Union
+from typing import Optional, Tuple, Union
 
 from rmm_c import _core
 from rmm_c.errors import UnsupportedError
@@ -21,31 +21,60 @@ class level_enum(IntEnum):
     off = 6
 
 
-def get_logging_level() -> level_enum:
-    """The level in force.
+class logging_level(IntEnum):
+    """The same levels under their names in RMM 23.10 to 24.12."""
+
+    TRACE = 0
+    DEBUG = 1
+    INFO = 2
+    WARN = 3
+    ERR = 4
+    CRITICAL = 5
+    OFF = 6
+
+
+Level = Union[level_enum, logging_level]
+
+_asked: Optional[Tuple[Level, int]] = None  # the level that was asked for, and the one in force
+_flush_level: Level = level_enum.trace
+
+
+def _checked(level: Level) -> Level:
+    if not isinstance(level, (level_enum, logging_level)):
+        raise TypeError(f"level must be a member of level_enum, not {level!r}")
+    return level
+
+
+def get_logging_level() -> Level:
+    """The level in force, or the one that was asked for if that was compiled out.
 
     >>> get_logging_level() in level_enum
     True
     """
-    return level_enum(_core.log_get_level())
+    in_force = _core.log_get_level()
+    return _asked[0] if _asked and _asked[1] == in_force else level_enum(in_force)
 
 
-def set_logging_level(level: level_enum) -> None:
+def set_logging_level(level: Level) -> None:
     """Log messages of this level and worse from now on. Of a level that was compiled out there
     are none: then the next one is set, with a warning."""
-    lowest = int(level)
+    global _asked
+    lowest = int(_checked(level))
     while True:
         try:
             _core.log_set_level(lowest)
-            return
+            break
         except UnsupportedError as error:
-            warnings.warn(str(error), stacklevel=2)
+            if lowest == level:
+                name = f"{type(level).__name__}.{level.name}"
+                warnings.warn(f"RMM will not log {name}: {error}", stacklevel=2)
             lowest += 1
+    _asked = level, lowest
 
 
-def should_log(level: level_enum) -> bool:
+def should_log(level: Level) -> bool:
     """True if a message of this level would be logged."""
-    return _core.log_should_log(int(level))
+    return _core.log_should_log(int(_checked(level)))
 
 
 def log_to_file(path: Union[str, "os.PathLike[str]"]) -> None:
@@ -65,11 +94,12 @@ def flush_logger() -> None:
     """
 
 
-def get_flush_level() -> level_enum:
-    """The lowest level: each message is written at once."""
-    return level_enum(0)
+def get_flush_level() -> Level:
+    """What set_flush_level() has set, at first the lowest level."""
+    return _flush_level
 
 
-def set_flush_level(level: level_enum) -> None:
-    """Does nothing but check the level: each message is written at once."""
-    level_enum(level)
+def set_flush_level(level: Level) -> None:
+    """Does nothing but remember the level: each message is written at once."""
+    global _flush_level
+    _flush_level = _checked(level)

@@ -36,7 +36,7 @@ class Stream(_core.Stream):
             _core.stream_create(self, int(chosen))
             return
         if flags is not None:
-            raise ValueError("flags are for a new stream: obj has to be None")
+            raise ValueError("flags may only be specified when obj is None: for a new stream")
         _core.stream_wrap(self, handle_of(obj), obj)
 
     def __cuda_stream__(self) -> Tuple[int, int]:
@@ -51,7 +51,7 @@ def handle_of(obj: Any) -> int:
         protocol = obj.__cuda_stream__
         version, handle = protocol() if callable(protocol) else protocol
         if version != 0:
-            raise NotImplementedError(f"version {version} of the CUDA stream protocol")
+            raise NotImplementedError(f"CUDA stream protocol of another version: '{version}'")
         return int(handle)
     if isinstance(obj, int) and not isinstance(obj, bool):
         return obj
@@ -89,5 +89,7 @@ DEFAULT_STREAM = LEGACY_DEFAULT_STREAM
 
 
 def as_stream(obj: Any) -> Stream:
-    """``obj`` if it is a Stream, else the Stream of it."""
+    """``obj`` if it is a Stream, else the Stream of it; None is no stream."""
+    if obj is None:
+        raise TypeError("stream argument cannot be None")
     return obj if isinstance(obj, Stream) else Stream(obj)

@@ -55,7 +55,7 @@ void use_containers()
     check(rmm_device_array_point_resize(&points, 2, stream));
     check(rmm_device_array_point_shrink_to_fit(&points, stream));
     check(rmm_device_array_point_copy(&copy, &points, stream, host));
-    check(rmm_device_array_point_get_element_async(&copy, 0, &found, stream));
+    check(rmm_device_array_point_get_element(&copy, 0, &found, stream));
     check(rmm_device_array_point_back(&copy, &found, stream));
     if (found.x != 1.0 || rmm_device_array_point_size(&copy) != 2 ||
         rmm_device_array_point_capacity(&copy) != 2 ||

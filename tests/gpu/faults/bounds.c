@@ -420,4 +420,4 @@ static const fault_t faults[] = {
         4096, 4000, 200),
 };
 
-const fault_class_t faults_bounds = {faults, sizeof(faults) / sizeof(faults[0])};
+const fault_table_t faults_bounds = {faults, sizeof(faults) / sizeof(faults[0])};

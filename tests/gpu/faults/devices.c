@@ -156,4 +156,4 @@ static const fault_t faults[] = {
      EARLY_FREE},
 };
 
-const fault_class_t faults_devices = {faults, sizeof(faults) / sizeof(faults[0])};
+const fault_table_t faults_devices = {faults, sizeof(faults) / sizeof(faults[0])};

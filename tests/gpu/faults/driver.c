@@ -397,4 +397,4 @@ static const fault_t faults[] = {
      .access = "use", .kernel = "loaded"},
 };
 
-const fault_class_t faults_driver = {faults, sizeof(faults) / sizeof(faults[0])};
+const fault_table_t faults_driver = {faults, sizeof(faults) / sizeof(faults[0])};

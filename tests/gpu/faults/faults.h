@@ -4,7 +4,8 @@
  * attribute exactly, and of their correct twins, in which it must find nothing. `run` runs all of
  * them, each in a process of its own.
  *
- * A new fault is a row in the file of its class; a new class is a file and a line in main.c.
+ * A new fault is a row in the table of the file that it fits best. A new file has a name in
+ * FAULT_FILES and in CMakeLists.txt.
  */
 #ifndef RMM_TESTS_GPU_FAULTS_FAULTS_H
 #define RMM_TESTS_GPU_FAULTS_FAULTS_H
@@ -56,14 +57,27 @@ struct fault {
     bool has_old_streams; /* they are made before the first resource */
 };
 
-typedef struct fault_class {
+/* The table of a file. */
+typedef struct fault_table {
     const fault_t *faults;
     size_t count;
-} fault_class_t;
+} fault_table_t;
 
-extern const fault_class_t faults_bounds, faults_devices, faults_driver, faults_freed,
-    faults_frees, faults_graphs, faults_launches, faults_order, faults_streams,
-    faults_verdicts;
+#define FAULT_FILES(X)                                                                 \
+    X(bounds)                                                                          \
+    X(devices)                                                                         \
+    X(driver)                                                                          \
+    X(freed)                                                                           \
+    X(frees)                                                                           \
+    X(graphs)                                                                          \
+    X(launches)                                                                        \
+    X(order)                                                                           \
+    X(streams)                                                                         \
+    X(verdicts)
+
+#define X(name) extern const fault_table_t faults_##name;
+FAULT_FILES(X)
+#undef X
 
 /* These end the process if they fail. */
 void *scene_take(const scene_t *scene, size_t bytes, rmm_stream_t stream);

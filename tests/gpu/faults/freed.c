@@ -375,4 +375,4 @@ static const fault_t faults[] = {
      .bytes = BYTES},
 };
 
-const fault_class_t faults_freed = {faults, sizeof(faults) / sizeof(faults[0])};
+const fault_table_t faults_freed = {faults, sizeof(faults) / sizeof(faults[0])};

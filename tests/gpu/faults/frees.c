@@ -94,4 +94,4 @@ static const fault_t faults[] = {
      FREE("invalid_free", "cuda", through_another, 0)},
 };
 
-const fault_class_t faults_frees = {faults, sizeof(faults) / sizeof(faults[0])};
+const fault_table_t faults_frees = {faults, sizeof(faults) / sizeof(faults[0])};

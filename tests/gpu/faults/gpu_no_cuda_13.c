@@ -7,7 +7,7 @@
 
 #include "gpu/faults/faults.h"
 
-const fault_class_t faults_driver = {NULL, 0};
+const fault_table_t faults_driver = {NULL, 0};
 
 bool gpu_is_cuda_13(void)
 {

@@ -9,6 +9,8 @@
 #include <rmm/rmm.h>
 #include <rmm/sim.h>
 
+#include "driver/sim/control.h"
+
 static void must(int error, const char *what)
 {
     if (error != 0) {
@@ -192,7 +194,7 @@ gpu_graph_t gpu_capture_keep(rmm_stream_t stream)
     rmm_sim_graph_t graph = NULL, executable = NULL;
 
     MUST(rmm_sim_end_capture(stream, &graph));
-    MUST(rmm_sim_graph_copy(graph, &executable));
+    MUST(rmm__sim_graph_copy(graph, &executable));
     MUST(rmm_sim_graph_destroy(graph));
     return (gpu_graph_t)executable;
 }

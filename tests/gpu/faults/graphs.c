@@ -342,4 +342,4 @@ static const fault_t faults[] = {
     {.name = "many_graphs", BOUNDS, .resource = POOL, .plant = many_graphs},
 };
 
-const fault_class_t faults_graphs = {faults, sizeof(faults) / sizeof(faults[0])};
+const fault_table_t faults_graphs = {faults, sizeof(faults) / sizeof(faults[0])};

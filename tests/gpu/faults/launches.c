@@ -98,4 +98,4 @@ static const fault_t faults[] = {
     {.name = "buffer_unordered", UNORDERED(POOL), BY(BUFFER)},
 };
 
-const fault_class_t faults_launches = {faults, sizeof(faults) / sizeof(faults[0])};
+const fault_table_t faults_launches = {faults, sizeof(faults) / sizeof(faults[0])};

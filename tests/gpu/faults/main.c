@@ -17,9 +17,10 @@
 #define EXIT_SKIP 77
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-static const fault_class_t *const classes[] = {
-    &faults_bounds, &faults_devices,  &faults_driver, &faults_freed,   &faults_frees,
-    &faults_graphs, &faults_launches, &faults_order,  &faults_streams, &faults_verdicts,
+static const fault_table_t *const tables[] = {
+#define X(name) &faults_##name,
+    FAULT_FILES(X)
+#undef X
 };
 
 static void must(rmm_status_t status, const char *what)
@@ -142,9 +143,9 @@ static void list(const fault_t *fault)
 /* NULL, or the fault of that name; without a name all are listed. */
 static const fault_t *find(const char *name)
 {
-    for (size_t i = 0; i < COUNT(classes); i++) {
-        for (size_t j = 0; j < classes[i]->count; j++) {
-            const fault_t *fault = &classes[i]->faults[j];
+    for (size_t i = 0; i < COUNT(tables); i++) {
+        for (size_t j = 0; j < tables[i]->count; j++) {
+            const fault_t *fault = &tables[i]->faults[j];
 
             if (name == NULL) {
                 list(fault);

@@ -717,4 +717,4 @@ static const fault_t faults[] = {
     {.name = "streams_come_and_go", .resource = POOL, .plant = come_and_go, ORDER},
 };
 
-const fault_class_t faults_order = {faults, sizeof(faults) / sizeof(faults[0])};
+const fault_table_t faults_order = {faults, sizeof(faults) / sizeof(faults[0])};

@@ -241,4 +241,4 @@ static const fault_t faults[] = {
     {.name = "event_destroyed", ORDER("pool:64MiB", destroyed_event)},
 };
 
-const fault_class_t faults_streams = {faults, sizeof(faults) / sizeof(faults[0])};
+const fault_table_t faults_streams = {faults, sizeof(faults) / sizeof(faults[0])};

@@ -107,4 +107,4 @@ static const fault_t faults[] = {
      VERDICT("leaked", "statistics+tracking+pool:64MiB", leave_to_resource, "reduce")},
 };
 
-const fault_class_t faults_verdicts = {faults, sizeof(faults) / sizeof(faults[0])};
+const fault_table_t faults_verdicts = {faults, sizeof(faults) / sizeof(faults[0])};

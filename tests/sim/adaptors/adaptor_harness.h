@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "base/count.h"
 #include "base/resource_impl.h"
 #include "core/error.h"
 #include "core/host_memory.h"
@@ -54,8 +55,7 @@ mock_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
     } else if (rmm__resource_alloc(mock->memory, &inner, ptr_out) != RMM_OK) {
         return RMM_ERR_OUT_OF_MEMORY;
     }
-    rmm__request_enter(mr, request, 0);
-    rmm__accounting_alloc_shared(&mr->accounting, request->bytes);
+    rmm__count_alloc(mr, request, 0);
     return RMM_OK;
 }
 
@@ -73,8 +73,7 @@ mock_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *request)
         rmm__resource_refuse_free(mr, ptr, request, "told to refuse");
         return;
     }
-    rmm__request_settle(mr, request, 0);
-    rmm__accounting_free_shared(&mr->accounting, request->bytes);
+    rmm__count_free(mr, request, 0);
     inner.user = false;
     if (mock->address == 0) {
         rmm__resource_dealloc(mock->memory, ptr, &inner);
@@ -127,7 +126,7 @@ static inline mock_t *make_mock(void)
 
 static inline uint64_t location_bytes(void)
 {
-    return rmm__figure_get(&rmm__locations[0].current_bytes);
+    return rmm__location_live(0).bytes;
 }
 
 static inline uint64_t location_count(void)

@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "driver/sim/control.h"
 #include "harness/random.h"
 
 #define STACKS 300
@@ -68,13 +69,25 @@ wrap_engine(model_t *model, rmm_resource_t *below, rmm_resource_t **out)
     }
 }
 
+static rmm_status_t fall_back_to_managed(rmm_resource_t *below, rmm_resource_t **out)
+{
+    rmm_fallback_options_t options = RMM_FALLBACK_OPTIONS_INIT;
+    rmm_status_t status;
+
+    assert_ok(rmm_managed_resource_create(&options.alternate));
+    status = rmm_fallback_adaptor_create(below, &options, out);
+    rmm_resource_release(options.alternate);
+    return status;
+}
+
 static rmm_status_t
 wrap_adaptor(model_t *model, rmm_resource_t *below, rmm_resource_t **out)
 {
     rmm_limiting_options_t limiting = RMM_LIMITING_OPTIONS_INIT;
     rmm_aligned_options_t aligned = RMM_ALIGNED_OPTIONS_INIT;
+    rmm_wait_options_t wait = RMM_WAIT_OPTIONS_INIT;
 
-    switch (draw(&model->random, 6)) {
+    switch (draw(&model->random, 9)) {
     case 0:
         limiting.limit_bytes = MIB + draw(&model->random, 8 * MIB);
         return rmm_limiting_adaptor_create(below, &limiting, out);
@@ -88,6 +101,13 @@ wrap_adaptor(model_t *model, rmm_resource_t *below, rmm_resource_t **out)
         return rmm_statistics_adaptor_create(below, NULL, out);
     case 4:
         return rmm_thread_safe_adaptor_create(below, NULL, out);
+    case 5:
+        return rmm_retry_adaptor_create(below, NULL, out);
+    case 6: /* one thread: all that hold memory wait at once */
+        wait.timeout_ms = 60000;
+        return rmm_wait_adaptor_create(below, &wait, out);
+    case 7:
+        return fall_back_to_managed(below, out);
     default:
         return rmm_tracking_adaptor_create(below, NULL, out);
     }
@@ -149,7 +169,7 @@ static void take_one(model_t *model, rmm_stream_t stream)
 
     plan_fault(model);
     status = rmm_resource_alloc(model->mr, bytes, align, stream, &ptr);
-    struck = rmm_sim_fail_struck();
+    struck = rmm__sim_fault_has_struck();
     rmm_sim_fail(NULL);
     if (status != RMM_OK) {
         assert_ptr_equal(ptr, mark);
@@ -224,7 +244,7 @@ static uint64_t run_stack(uint64_t seed)
     rmm_stats_t stats;
     int i;
 
-    rmm_sim_reseed(seed);
+    rmm__sim_reseed(seed);
     make_streams(&model);
     make_stack(&model);
     for (i = 0; i < STEPS; i++) {

@@ -305,7 +305,7 @@ TEST_CASE(prints_more_columns_on_request_only)
                                                            : NULL);
     rest = strstr(next_row(rest), ",1000,0,0,-1,");
     assert_non_null(rest);
-    assert_null(rmm_logging_header(2));
+    assert_null(rmm_logging_header(4));
 }
 
 /* The case above, in a program whose name would be a column more. */

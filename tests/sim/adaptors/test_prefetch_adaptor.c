@@ -7,6 +7,8 @@
 
 #include <stdlib.h>
 
+#include "driver/sim/control.h"
+
 static rmm_resource_t *make_prefetch(rmm_resource_t *upstream)
 {
     rmm_resource_t *mr;
@@ -38,9 +40,9 @@ TEST_CASE(prefetches_pointer_and_size)
     for (size_t i = 0; i < 3; i++) {
         void *ptr = take(mr, sizes[i], stream);
 
-        assert_cuda(rmm_sim_stream_synchronize(stream));
+        assert_cuda(rmm__sim_stream_synchronize(stream));
         assert_int_equal(
-            rmm_sim_prefetched_to(ptr, sizes[i]), device_can() ? 0 : RMM_SIM_NOWHERE);
+            rmm__sim_prefetched_to(ptr, sizes[i]), device_can() ? 0 : SIM_NOWHERE);
         give(mr, ptr, sizes[i], stream);
     }
     assert_cuda(sim_driver()->stream_destroy(stream));
@@ -52,7 +54,7 @@ TEST_CASE(is_not_prefetched_without_adaptor)
     rmm_resource_t *mr = make_managed();
     void *ptr = take(mr, 1000, NULL);
 
-    assert_int_equal(rmm_sim_prefetched_to(ptr, 1000), RMM_SIM_NOWHERE);
+    assert_int_equal(rmm__sim_prefetched_to(ptr, 1000), SIM_NOWHERE);
     give(mr, ptr, 1000, NULL);
     end_adaptor(mr);
 }
@@ -64,13 +66,12 @@ TEST_CASE(prefetches_to_the_device_of_the_resource)
     int current = -1;
     void *ptr;
 
-    assert_cuda(rmm_sim_set_device(1));
+    assert_cuda(rmm__sim_device_set(1));
     ptr = take(mr, 1000, NULL);
-    assert_int_equal(
-        rmm_sim_prefetched_to(ptr, 1000), device_can() ? 0 : RMM_SIM_NOWHERE);
-    assert_cuda(rmm_sim_get_device(&current));
+    assert_int_equal(rmm__sim_prefetched_to(ptr, 1000), device_can() ? 0 : SIM_NOWHERE);
+    assert_cuda(rmm__sim_device_get(&current));
     assert_int_equal(current, 1);
-    assert_cuda(rmm_sim_set_device(0));
+    assert_cuda(rmm__sim_device_set(0));
     give(mr, ptr, 1000, NULL);
     end_adaptor(mr);
 }
@@ -80,7 +81,7 @@ TEST_CASE(leaves_memory_that_is_not_managed_alone)
     rmm_resource_t *mr = make_prefetch(make_pool(0, 0));
     void *ptr = take(mr, 1000, NULL);
 
-    assert_int_equal(rmm_sim_prefetched_to(ptr, 1000), RMM_SIM_NOWHERE);
+    assert_int_equal(rmm__sim_prefetched_to(ptr, 1000), SIM_NOWHERE);
     give(mr, ptr, 1000, NULL);
     end_adaptor(mr);
 }
@@ -93,7 +94,7 @@ TEST_CASE(prefetches_nothing_of_no_bytes)
     assert_true(rmm_sim_fail("mem_prefetch:1"));
     assert_ok(rmm_resource_alloc(mr, 0, 0, NULL, &ptr));
     assert_null(ptr);
-    assert_false(rmm_sim_fail_struck());
+    assert_false(rmm__sim_fault_has_struck());
     assert_true(rmm_sim_fail(NULL));
     rmm_resource_dealloc(mr, NULL, 0, 0, NULL);
     end_adaptor(mr);
@@ -132,7 +133,7 @@ TEST_CASE(leaves_captures_alone)
     assert_cuda(rmm_sim_begin_capture(stream, RMM_CAPTURE_MODE_GLOBAL));
     ptr = take(mr, 1000, stream);
     assert_cuda(rmm_sim_end_capture(stream, &graph));
-    assert_int_equal(rmm_sim_prefetched_to(ptr, 1000), RMM_SIM_NOWHERE);
+    assert_int_equal(rmm__sim_prefetched_to(ptr, 1000), SIM_NOWHERE);
     assert_cuda(rmm_sim_graph_destroy(graph));
     give(mr, ptr, 1000, stream);
     assert_cuda(sim_driver()->stream_destroy(stream));
@@ -146,19 +147,18 @@ TEST_CASE(prefetches_on_the_callers_per_thread_stream)
     rmm_sim_graph_t graph;
     void *ptr;
 
-    assert_cuda(rmm_sim_set_device(1));
+    assert_cuda(rmm__sim_device_set(1));
     assert_cuda(rmm_sim_begin_capture(RMM_STREAM_PER_THREAD, RMM_CAPTURE_MODE_GLOBAL));
     ptr = take(mr, 1000, RMM_STREAM_PER_THREAD);
-    assert_int_equal(rmm_sim_prefetched_to(ptr, 1000), RMM_SIM_NOWHERE);
+    assert_int_equal(rmm__sim_prefetched_to(ptr, 1000), SIM_NOWHERE);
     assert_cuda(rmm_sim_end_capture(RMM_STREAM_PER_THREAD, &graph));
     assert_cuda(rmm_sim_graph_destroy(graph));
     give(mr, ptr, 1000, RMM_STREAM_PER_THREAD);
     ptr = take(mr, 1000, RMM_STREAM_PER_THREAD);
-    assert_cuda(rmm_sim_stream_synchronize(RMM_STREAM_PER_THREAD));
-    assert_int_equal(
-        rmm_sim_prefetched_to(ptr, 1000), device_can() ? 0 : RMM_SIM_NOWHERE);
+    assert_cuda(rmm__sim_stream_synchronize(RMM_STREAM_PER_THREAD));
+    assert_int_equal(rmm__sim_prefetched_to(ptr, 1000), device_can() ? 0 : SIM_NOWHERE);
     give(mr, ptr, 1000, RMM_STREAM_PER_THREAD);
-    assert_cuda(rmm_sim_set_device(0));
+    assert_cuda(rmm__sim_device_set(0));
     end_adaptor(mr);
 }
 

@@ -7,6 +7,8 @@
 
 #include <pthread.h>
 
+#include "driver/sim/control.h"
+
 #define THREADS 4
 
 typedef struct program {
@@ -252,13 +254,13 @@ static bool free_on_device_0(size_t bytes, void *payload)
     late_free_t *late = payload;
 
     if (late->block != NULL) {
-        assert_cuda(rmm_sim_set_device(0));
+        assert_cuda(rmm__sim_device_set(0));
         assert_cuda(rmm_sim_memset_async(late->block, 1, MIB, RMM_STREAM_PER_THREAD));
         assert_cuda(
             rmm_sim_memcpy_async(late->seen, late->block, MIB, RMM_STREAM_PER_THREAD));
         rmm_resource_dealloc(late->mr, late->block, MIB, 0, RMM_STREAM_PER_THREAD);
         late->block = NULL;
-        assert_cuda(rmm_sim_set_device(1));
+        assert_cuda(rmm__sim_device_set(1));
     }
     return false;
 }
@@ -278,16 +280,16 @@ TEST_CASE(a_kept_free_means_the_stream_that_it_was_made_on)
     for (uint64_t seed = 1; seed <= 20; seed++) {
         void *block;
 
-        rmm_sim_reseed(seed);
+        rmm__sim_reseed(seed);
         late.block = take(late.mr, MIB, RMM_STREAM_PER_THREAD);
-        assert_cuda(rmm_sim_set_device(1));
+        assert_cuda(rmm__sim_device_set(1));
         assert_int_equal(
             rmm_resource_alloc(late.mr, MIB, 0, stream, &block), RMM_ERR_OUT_OF_MEMORY);
         assert_null(late.block);
         block = take(late.mr, MIB, stream);
         assert_cuda(rmm_sim_memset_async(block, 2, MIB, stream));
         assert_ok(rmm_stream_synchronize(stream));
-        assert_cuda(rmm_sim_set_device(0));
+        assert_cuda(rmm__sim_device_set(0));
         assert_ok(rmm_stream_synchronize(RMM_STREAM_PER_THREAD));
         for (size_t i = 0; i < MIB; i += 1000) {
             assert_int_equal(late.seen[i], 1);

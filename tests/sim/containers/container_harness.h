@@ -10,6 +10,8 @@
 
 #include <rmm/callback_resource.h>
 
+#include "driver/sim/control.h"
+
 /* A resource over the cuda resource of the current device that notes its calls. */
 typedef struct recorder {
     rmm_resource_t *mr; /* what the test gives to containers */
@@ -28,7 +30,7 @@ recorder_alloc(size_t bytes, rmm_stream_t stream, void *payload, void **ptr_out)
     recorder->allocs++;
     recorder->last_bytes = bytes;
     recorder->alloc_stream = stream;
-    assert_cuda(rmm_sim_get_device(&recorder->alloc_device));
+    assert_cuda(rmm__sim_device_get(&recorder->alloc_device));
     return rmm_resource_alloc(recorder->upstream, bytes, 0, stream, ptr_out);
 }
 
@@ -39,7 +41,7 @@ recorder_dealloc(void *ptr, size_t bytes, rmm_stream_t stream, void *payload)
 
     recorder->frees++;
     recorder->free_stream = stream;
-    assert_cuda(rmm_sim_get_device(&recorder->free_device));
+    assert_cuda(rmm__sim_device_get(&recorder->free_device));
     rmm_resource_dealloc(recorder->upstream, ptr, bytes, 0, stream);
 }
 
@@ -80,7 +82,7 @@ assert_holds(const void *data, const void *expected, size_t bytes, rmm_stream_t 
     unsigned char *copy = test_malloc(bytes);
 
     assert_cuda(rmm_sim_memcpy_async(copy, data, bytes, stream));
-    assert_cuda(rmm_sim_stream_synchronize(stream));
+    assert_cuda(rmm__sim_stream_synchronize(stream));
     assert_memory_equal(copy, expected, bytes);
     test_free(copy);
 }

@@ -20,6 +20,7 @@
 
 #include "base/resource_impl.h"
 #include "core/host_memory.h"
+#include "driver/sim/control.h"
 
 enum { BYTES = 1000, MAX_ROUNDS = 200 };
 
@@ -268,7 +269,8 @@ static bool run_with_fault(const call_t *call, const char *plan, uint64_t nth_ho
     assert_true(rmm_sim_fail(plan));
     rmm__host_memory_fail(nth_host);
     status = call->run(scene);
-    struck = rmm_sim_fail_struck() || (nth_host != 0 && rmm__host_memory_fail_struck());
+    struck = rmm__sim_fault_has_struck() ||
+             (nth_host != 0 && rmm__host_memory_fail_struck());
     assert_true(rmm_sim_fail(NULL));
     rmm__host_memory_fail(0);
 

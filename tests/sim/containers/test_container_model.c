@@ -10,6 +10,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "driver/sim/control.h"
+
 enum { ARRAYS = 4, LIMIT = 600, STEPS = 300, THREADS = 4 };
 
 /* What an array must hold. Elements that were never written are not compared. */
@@ -230,7 +232,7 @@ TEST_CASE(random_calls_agree_with_the_model)
     for (unsigned seed = 1; seed <= 100; seed++) {
         run_t *run = test_calloc(1, sizeof(*run));
 
-        rmm_sim_reseed(seed);
+        rmm__sim_reseed(seed);
         *run = (run_t){.seed = seed, .mr = pool, .stream = stream};
         play(run);
         if (run->wrong != NULL) {

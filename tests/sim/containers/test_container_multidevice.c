@@ -7,6 +7,8 @@
  */
 #include "sim/containers/container_harness.h"
 
+#include "driver/sim/control.h"
+
 enum { DEVICES = 4, BYTES = 4096 };
 
 typedef union any {
@@ -329,7 +331,7 @@ static void use_default_stream(pair_t *pair)
         any_t any;
         any_t copy = nothing;
 
-        rmm_sim_reseed(seed);
+        rmm__sim_reseed(seed);
         assert_ok(rmm_device_set(pair->owner));
         assert_ok(pair->kind->init(&any, NULL, pair->recorder.mr));
         launch_fill(pair->kind->data(&any), BYTES, number, NULL);

@@ -5,6 +5,7 @@
  * devices. The traffic of tests/stress mixes all of that; here is one call at a time, and what
  * is left to the program: captures, and streams that have ended.
  */
+#include "driver/sim/control.h"
 #include "sim/containers/container_harness.h"
 
 #include "driver/stream_ids.h"
@@ -110,7 +111,7 @@ static void for_each_pair(pair_fn function)
     for (int from = 0; from < PLACES; from++) {
         for (int to = 0; to < PLACES; to++) {
             for (uint64_t seed = 1; seed <= FEW_SEEDS; seed++) {
-                rmm_sim_reseed(seed);
+                rmm__sim_reseed(seed);
                 assert_ok(rmm_device_set((int)seed % DEVICES));
                 function(from, to, seed);
             }
@@ -190,7 +191,7 @@ CASE(host_memory_is_copied_behind_what_fills_it)
         rmm_device_buffer_t on_host = RMM_DEVICE_BUFFER_INIT;
         rmm_device_buffer_t device_1 = RMM_DEVICE_BUFFER_INIT;
 
-        rmm_sim_reseed(seed);
+        rmm__sim_reseed(seed);
         begin_at(3, 0, (int)seed, &device_0);
         assert_ok(rmm_device_buffer_copy(&on_host, &device_0, scene.streams[2], host));
         rmm_device_buffer_fini(&device_0);
@@ -281,7 +282,7 @@ static void use_after_its_stream(go_over_fn way, uint64_t seed)
     rmm_device_buffer_t buffer = RMM_DEVICE_BUFFER_INIT;
     rmm_stream_t stream;
 
-    rmm_sim_reseed(seed);
+    rmm__sim_reseed(seed);
     assert_ok(rmm_device_set(0));
     stream = make_stream(RMM_STREAM_NON_BLOCKING);
     assert_ok(rmm_device_buffer_init(&buffer, BYTES, stream, scene.mr[0]));
@@ -358,7 +359,7 @@ CASE(a_source_on_a_stream_of_somebody_else_is_waited_for)
         rmm_device_buffer_t dst = RMM_DEVICE_BUFFER_INIT;
         rmm_stream_t stream;
 
-        rmm_sim_reseed(seed);
+        rmm__sim_reseed(seed);
         assert_ok(rmm_device_set(0));
         stream = make_stream_of_somebody_else();
         assert_ok(rmm_device_buffer_init(&src, BYTES, stream, scene.mr[0]));
@@ -453,7 +454,7 @@ CASE(streams_of_one_capture_are_ordered)
     rmm_stream_t first = scene.streams[2], second = scene.streams[3];
 
     for (uint64_t seed = 1; seed <= 4 * FEW_SEEDS; seed++) {
-        rmm_sim_reseed(seed);
+        rmm__sim_reseed(seed);
         memset(bytes, 0, sizeof(bytes));
         assert_cuda(rmm_sim_event_create(&fork));
         assert_cuda(rmm_sim_begin_capture(first, RMM_CAPTURE_MODE_RELAXED));
@@ -505,7 +506,7 @@ CASE(one_stream_costs_no_driver_call)
     assert_ok(rmm_stream_order(1, scene.streams[2], 0, scene.streams[2]));
     rmm_device_buffer_set_stream(&buffer, RMM_STREAM_LEGACY);
     assert_ok(rmm_device_buffer_resize(&buffer, BYTES / 2, NULL));
-    assert_false(rmm_sim_fail_struck());
+    assert_false(rmm__sim_fault_has_struck());
     assert_true(rmm_sim_fail(NULL));
     rmm_device_buffer_fini(&buffer);
 }
@@ -552,7 +553,7 @@ CASE(the_per_thread_stream_of_a_callback_is_ordered_with_the_callers)
     for (uint64_t seed = 1; seed <= 8 * FEW_SEEDS; seed++) {
         void *block;
 
-        rmm_sim_reseed(seed);
+        rmm__sim_reseed(seed);
         block = take(mr, BYTES, RMM_STREAM_PER_THREAD);
         assert_ok(rmm_memset_async(block, (int)seed, BYTES, RMM_STREAM_PER_THREAD));
         assert_ok(rmm_memcpy_async(seen, block, BYTES, RMM_STREAM_PER_THREAD));

@@ -7,6 +7,7 @@
 
 #include <unistd.h>
 
+#include "driver/sim/control.h"
 #include "harness/in_child.h"
 
 enum { BYTES = 1000 };
@@ -503,7 +504,7 @@ static void a_reallocation_copies_behind_the_work_of_its_stream(void **state)
         uint64_t mixups = 0;
         rmm_stream_t stream = fixture.stream;
 
-        rmm_sim_reseed(seed);
+        rmm__sim_reseed(seed);
         assert_ok(rmm_device_buffer_init(&buffer, 4096, stream, pool));
         launch_fill(rmm_device_buffer_data(&buffer), 4096, seed, stream);
         assert_ok(rmm_device_buffer_resize(&buffer, 8192, stream));
@@ -596,7 +597,7 @@ static int use_in_child(rmm_device_buffer_t *inherited, rmm_resource_t *mr)
         return 3;
     }
     rmm_device_buffer_fini(inherited);
-    return rmm_sim_fail_struck() ? 4 : 0;
+    return rmm__sim_fault_has_struck() ? 4 : 0;
 }
 
 static void a_forked_child_asks_the_driver_nothing(void **state)

@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "driver/sim/control.h"
+
 typedef struct over_aligned {
     _Alignas(512) char bytes[512];
 } over_aligned_t;
@@ -196,7 +198,7 @@ CASE(a_value_is_read_after_queued_work)
         rmm_device_scalar_uint64_t_t scalar;
         uint64_t value = 0;
 
-        rmm_sim_reseed(seed);
+        rmm__sim_reseed(seed);
         assert_ok(rmm_device_scalar_uint64_t_init(&scalar, fixture.stream, fixture.mr));
         launch_fill(
             rmm_device_scalar_uint64_t_data(&scalar), 8, 1000 + seed, fixture.stream);

@@ -5,6 +5,8 @@
  */
 #include "sim/containers/container_harness.h"
 
+#include "driver/sim/control.h"
+
 #define BYTES ((size_t)4096)
 
 static unsigned char pattern[BYTES];
@@ -80,7 +82,7 @@ TEST_CASE(a_copy_that_waits_is_over_even_where_the_wait_fails)
 
     assert_true(rmm_sim_fail("stream_synchronize:1"));
     assert_int_equal(rmm_memcpy(back, block, BYTES, stream), RMM_ERR_CUDA);
-    assert_true(rmm_sim_fail_struck());
+    assert_true(rmm__sim_fault_has_struck());
     memset(back, 0, BYTES);
     assert_true(rmm_sim_fail("stream_synchronize:1"));
     memcpy(host, pattern, BYTES);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "core/host_memory.h"
+#include "driver/sim/control.h"
 
 enum { COUNT = 16, THREADS = 4, TURNS = 400 };
 
@@ -65,7 +66,7 @@ TEST_CASE(a_blocking_stream_waits_for_the_default_stream)
         journal_t *journal = test_calloc(1, sizeof(*journal));
         rmm_stream_t stream;
 
-        rmm_sim_reseed(seed);
+        rmm__sim_reseed(seed);
         assert_ok(rmm_stream_create(0, &stream));
         assert_cuda(launch_mark(journal, 1, RMM_STREAM_LEGACY));
         assert_cuda(launch_mark(journal, 2, stream));

@@ -48,7 +48,7 @@ static inline void print_findings(const diag_file_t *file)
         stderr, "findings: %lu; guards: %lu checks, %lu missing, %lu unchecked\n",
         (unsigned long)header->findings_total, (unsigned long)header->guard_checks,
         (unsigned long)header->guards_missing, (unsigned long)header->guards_unchecked);
-    for (uint32_t i = 0; i < header->findings_used; i++) {
+    for (uint32_t i = 0; i < header->findings.used; i++) {
         const rmm_diag_finding_t *finding = &file->findings[i];
 
         fprintf(

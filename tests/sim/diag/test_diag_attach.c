@@ -5,7 +5,10 @@
 #include "harness/runtime.h"
 
 #include <rmm/arena_resource.h>
+#include <rmm/async_resource.h>
 #include <rmm/cuda_resource.h>
+#include <rmm/managed_resource.h>
+#include <rmm/pinned_resource.h>
 #include <rmm/pool_resource.h>
 #include <rmm/sys/diag.h>
 
@@ -60,12 +63,12 @@ static void attach_wrongly(child_t *self, void *argument)
     (void)argument;
     CHECK(rmm_diag_attach_v1(NULL, &services) == RMM_ERR_INVALID_ARGUMENT);
     CHECK(rmm_diag_attach_v1(&good, NULL) == RMM_ERR_INVALID_ARGUMENT);
-    bad.struct_size = offsetof(rmm_diag_hooks_v1_t, guard_bytes) - 1;
+    bad.struct_size = sizeof(bad) - 1;
     CHECK(rmm_diag_attach_v1(&bad, &services) == RMM_ERR_INVALID_ARGUMENT);
     bad = hooks();
     bad.on_free = NULL;
     CHECK(rmm_diag_attach_v1(&bad, &services) == RMM_ERR_INVALID_ARGUMENT);
-    services.struct_size = 8;
+    services.struct_size = sizeof(services) - 1;
     CHECK(rmm_diag_attach_v1(&good, &services) == RMM_ERR_INVALID_ARGUMENT);
     services.struct_size = sizeof(services);
     CHECK(rmm_diag_attach_v1(&good, &services) == RMM_OK);
@@ -75,6 +78,42 @@ static void attach_wrongly(child_t *self, void *argument)
 CASE(takes_one_with_complete_hooks)
 {
     child_run(attach_wrongly, NULL);
+}
+
+static rmm_status_t create_async(rmm_resource_t **out)
+{
+    return rmm_async_resource_create(NULL, out);
+}
+
+/* The driver's blocks end where their bytes do: what lies behind them is the driver's. */
+static void look_at_ends(child_t *self, void *argument)
+{
+    static rmm_status_t (*const create[])(rmm_resource_t * *out) = {
+        rmm_cuda_resource_create, rmm_managed_resource_create,
+        rmm_pinned_resource_create, create_async};
+    rmm_diag_hooks_v1_t own = hooks();
+    rmm_diag_services_v1_t services = {.struct_size = sizeof(services)};
+
+    (void)self;
+    (void)argument;
+    CHECK(rmm_diag_attach_v1(&own, &services) == RMM_OK);
+    for (unsigned i = 0; i < 4; i++) {
+        rmm_resource_t *mr;
+        void *block;
+
+        CHECK(create[i](&mr) == RMM_OK);
+        CHECK(rmm_resource_alloc(mr, 1000, 0, NULL, &block) == RMM_OK);
+        CHECK(allocated_count == i + 1);
+        CHECK(allocated[i].end == allocated[i].address + 1000);
+        CHECK((allocated[i].flags & RMM_DIAG_BLOCK_RETURNED) != 0);
+        rmm_resource_dealloc(mr, block, 1000, 0, NULL);
+        rmm_resource_release(mr);
+    }
+}
+
+CASE(are_told_where_a_block_of_the_driver_ends)
+{
+    child_run(look_at_ends, NULL);
 }
 
 static void allocate_attached(child_t *self, void *argument)

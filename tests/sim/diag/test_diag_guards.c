@@ -7,13 +7,15 @@
  */
 #include "sim/diag/diagnosed.h"
 
-#include "diag/uses.h"
+#include "diag/live_blocks.h"
 
 #include <rmm/device_buffer.h>
 #include <rmm/memory.h>
 #include <rmm/resource_spec.h>
 #include <rmm/sim.h>
 #include <rmm/sys/diag.h>
+
+#include "driver/sim/control.h"
 
 enum { SEEDS = 40 };
 
@@ -120,7 +122,7 @@ static void expect(const diag_file_t *file, uint32_t i, const expected_t *expect
 {
     const rmm_diag_finding_t *finding = &file->findings[i];
 
-    CHECK(i < file->header->findings_used);
+    CHECK(i < file->header->findings.used);
     CHECK(finding->kind == RMM_DIAG_OUT_OF_BOUNDS);
     CHECK(finding->access == RMM_DIAG_WRITES);
     CHECK(finding->block_address == (uint64_t)(uintptr_t)expected->block);
@@ -293,7 +295,7 @@ static void pass_pointers(child_t *self, void *argument)
     rmm_stream_t owner = make_stream(), other = make_stream();
 
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-        rmm_sim_reseed(seed);
+        rmm__sim_reseed(seed);
         for (int round = 0; round < 10; round++) {
             size_t bytes = 200 + (size_t)round % 3 * 700;
             char *block = take(pool, bytes, owner);
@@ -325,13 +327,13 @@ static void run_two_streams(child_t *self, void *argument)
         char *block_a = take(pool, 100, a), *block_b = take(pool, 100, b);
         diag_file_t file;
 
-        rmm_sim_reseed(seed);
+        rmm__sim_reseed(seed);
         launch("innocent", b, block_b, 0, 100);
         launch("faulty", a, block_a, 100, 1);
         launch("innocent", b, block_b, 0, 100);
         look(&file);
         CHECK(file.header->findings_total == seed);
-        for (uint32_t i = 0; i < file.header->findings_used; i++) {
+        for (uint32_t i = 0; i < file.header->findings.used; i++) {
             CHECK(strcmp(diag_file_user(&file, file.findings[i].user), "faulty") == 0);
         }
         diag_file_close(&file);
@@ -414,7 +416,7 @@ CASE(finds_at_the_free_what_no_launch_explains)
 }
 
 typedef struct many {
-    char *blocks[RMM_USES_LISTED];
+    char *blocks[RMM_BLOCKS_LISTED];
 } many_t;
 
 static void write_nothing(const void *const *params)
@@ -442,7 +444,7 @@ static void use_a_full_list(child_t *self, void *argument)
     const void *const params[] = {&many};
     const size_t sizes[] = {sizeof(many)};
 
-    for (uint32_t i = 0; i < RMM_USES_LISTED; i++) {
+    for (uint32_t i = 0; i < RMM_BLOCKS_LISTED; i++) {
         CHECK(unchecked() == 0);
         many.blocks[i] = take(pool, 1000, RMM_STREAM_DEFAULT);
         CHECK(
@@ -470,7 +472,7 @@ static void capture_an_overrun(child_t *self, void *argument)
     launch("captured", stream, block, 1000, 1);
     CHECK(rmm_sim_end_capture(stream, &graph) == 0);
     CHECK(rmm_sim_graph_launch(graph, stream) == 0);
-    CHECK(rmm_sim_stream_synchronize(stream) == 0);
+    CHECK(rmm__sim_stream_synchronize(stream) == 0);
     look(&file);
     CHECK(file.header->findings_total == 0);
     CHECK(file.header->guards_unchecked == 1);

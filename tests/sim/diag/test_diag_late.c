@@ -14,6 +14,8 @@
 #include <rmm/resource_spec.h>
 #include <rmm/sim.h>
 
+#include "driver/sim/control.h"
+
 static runtime_t runtime;
 
 static int make_runtime(void **state)
@@ -68,7 +70,7 @@ static bool has_same_frames(const rmm_diag_stack_t *a, const rmm_diag_stack_t *b
 static bool has_own_frames(const diag_file_t *file, const rmm_diag_stack_t *stack)
 {
     const rmm_diag_module_t *modules =
-        (void *)((char *)file->header + file->header->modules_offset);
+        (void *)((char *)file->header + file->header->modules.offset);
 
     for (uint32_t i = 0; i < stack->frame_count; i++) {
         if (stack->modules[i] != RMM_DIAG_NO_MODULE &&
@@ -92,9 +94,9 @@ static void use_late(child_t *self, void *argument)
     CHECK(file.header->findings_total == 1);
     CHECK(file.findings[0].kind == RMM_DIAG_USE_AFTER_FREE);
     CHECK(file.findings[0].block_address == (uintptr_t)block);
-    calls = (void *)((char *)file.header + file.header->stacks_offset);
-    origins = (void *)((char *)file.header + file.header->origins_offset);
-    frees = (void *)((char *)file.header + file.header->frees_offset);
+    calls = (void *)((char *)file.header + file.header->stacks.offset);
+    origins = (void *)((char *)file.header + file.header->origins.offset);
+    frees = (void *)((char *)file.header + file.header->frees.offset);
     CHECK(calls->frame_count > 2 && origins->frame_count > 2 && frees->frame_count > 2);
     CHECK(!has_same_frames(calls, origins) && !has_same_frames(origins, frees));
     CHECK(!has_own_frames(&file, calls) && !has_own_frames(&file, origins));
@@ -221,7 +223,7 @@ static void use_on_second(child_t *self, void *argument)
     void *blocks[2];
 
     for (int device = 0; device < 2; device++) {
-        CHECK(rmm_sim_set_device(device) == 0);
+        CHECK(rmm__sim_device_set(device) == 0);
         pools[device] = make_pool();
         blocks[device] = take(pools[device], 1000, RMM_STREAM_DEFAULT);
     }

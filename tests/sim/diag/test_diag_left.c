@@ -55,7 +55,7 @@ static uint64_t found(uint32_t kind)
     uint64_t count = 0;
 
     open_own_file(&runtime, &file);
-    for (uint32_t i = 0; i < file.header->findings_used; i++) {
+    for (uint32_t i = 0; i < file.header->findings.used; i++) {
         count += file.findings[i].kind == kind ? file.findings[i].count : 0;
     }
     diag_file_close(&file);
@@ -206,7 +206,7 @@ static void free_from_two_places(child_t *self, void *unused)
     }
     drop(pool, block, 1000);
     open_own_file(&runtime, &file);
-    CHECK(file.header->findings_used == 2 && file.header->findings_total == 4);
+    CHECK(file.header->findings.used == 2 && file.header->findings_total == 4);
     CHECK(file.findings[0].count == 3 && file.findings[1].count == 1);
     diag_file_close(&file);
 }

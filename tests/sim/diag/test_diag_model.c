@@ -153,7 +153,7 @@ static uint64_t found(const diag_file_t *file, uint32_t kind)
 {
     uint64_t count = 0;
 
-    for (uint32_t i = 0; i < file->header->findings_used; i++) {
+    for (uint32_t i = 0; i < file->header->findings.used; i++) {
         count += file->findings[i].kind == kind ? file->findings[i].count : 0;
     }
     return count;

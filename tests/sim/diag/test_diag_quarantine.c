@@ -9,6 +9,8 @@
 #include <rmm/resource_spec.h>
 #include <rmm/sim.h>
 
+#include "driver/sim/control.h"
+
 static runtime_t runtime;
 
 static int open_with(const char *modes, const char *bytes)
@@ -244,7 +246,7 @@ static void capture(child_t *self, void *argument)
     drop(pool, block, 1 << 20, stream);
     CHECK(rmm_sim_end_capture(stream, &graph) == 0);
     CHECK(rmm_sim_graph_launch(graph, stream) == 0);
-    CHECK(rmm_sim_stream_synchronize(stream) == 0);
+    CHECK(rmm__sim_stream_synchronize(stream) == 0);
     CHECK(rmm_sim_graph_destroy(graph) == 0);
     CHECK(rmm_sim_violations() == 0);
     expect_findings(&runtime, 0);

@@ -92,7 +92,7 @@ static void name_both_sides(child_t *self, void *argument)
     launch("sum", block, scene.b);
     drop(&scene, block, scene.a);
     open_own_file(&runtime, &file);
-    CHECK(file.header->findings_used == 1);
+    CHECK(file.header->findings.used == 1);
     CHECK(strcmp(diag_file_user(&file, file.findings[0].other_user), "sum") == 0);
     CHECK(file.findings[0].user == RMM_DIAG_NO_USER);
     CHECK(file.findings[0].block_address == (uint64_t)(uintptr_t)block);
@@ -119,7 +119,7 @@ static void use_and_free(child_t *self, void *argument)
     launch("reduce", passed, scene.b);
     drop(&scene, passed, scene.a);
     open_own_file(&runtime, &file);
-    CHECK(file.header->findings_used == 3);
+    CHECK(file.header->findings.used == 3);
     CHECK(file.findings[0].kind == RMM_DIAG_USE_UNORDERED);
     CHECK(file.findings[0].confidence == RMM_DIAG_CERTAIN);
     CHECK(file.findings[1].kind == RMM_DIAG_USE_UNORDERED);

@@ -11,6 +11,7 @@
 #include <rmm/resource_spec.h>
 #include <rmm/sim.h>
 
+#include "driver/sim/control.h"
 #include "sim/diag/diagnosed.h"
 
 static runtime_t runtime;
@@ -166,7 +167,7 @@ static void copy_and_fill(child_t *self, void *argument)
     CHECK(rmm_sim_memset_async(b + 100, 0, 100, stream) == 0);
     CHECK(rmm_sim_memcpy_async(NULL, a, 16, stream) != 0); /* refused */
     CHECK(rmm_sim_memcpy_async(a, host, 0, stream) == 0);  /* of nothing */
-    CHECK(rmm_sim_stream_synchronize(stream) == 0);
+    CHECK(rmm__sim_stream_synchronize(stream) == 0);
     open_own_file(&runtime, &file);
     check_block(&file, a, "memcpy_async", "memcpy_async", 0);
     check_block(&file, b, "memcpy_async", "memset_async", 0);
@@ -176,7 +177,7 @@ static void copy_and_fill(child_t *self, void *argument)
     row = diag_file_row(&file, (uint64_t)(uintptr_t)b);
     CHECK(row->copies == 1 && row->fills == 1);
     CHECK(file.header->copies == 4 && file.header->fills == 1);
-    CHECK(file.header->launches == 0 && file.header->kernels_used == 0);
+    CHECK(file.header->launches == 0 && file.header->kernels.used == 0);
     diag_file_close(&file);
 }
 
@@ -222,7 +223,7 @@ static void capture_and_replay(child_t *self, void *argument)
     for (int i = 0; i < 3; i++) {
         CHECK(rmm_sim_graph_launch(graph, stream) == 0);
     }
-    CHECK(rmm_sim_stream_synchronize(stream) == 0);
+    CHECK(rmm__sim_stream_synchronize(stream) == 0);
     open_own_file(&runtime, &file);
     check_block(&file, a, "captured", "captured", 3);
     CHECK(file.header->graph_launches == 3);
@@ -279,7 +280,7 @@ static void use_threads(child_t *self, void *argument)
     }
     open_own_file(&runtime, &file);
     CHECK(file.header->launches == THREADS * ROUNDS);
-    CHECK(file.header->kernels_used == 1);
+    CHECK(file.header->kernels.used == 1);
     CHECK(diag_file_live(&file) == THREADS + 1);
     check_block(&file, shared_block, "pair", "pair", THREADS * ROUNDS);
     for (uintptr_t i = 0; i < THREADS; i++) {

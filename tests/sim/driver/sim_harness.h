@@ -14,6 +14,7 @@
 #include <rmm/stream.h>
 
 #include "driver/driver.h"
+#include "driver/sim/control.h"
 
 #define SEEDS 200
 
@@ -68,9 +69,9 @@ static inline rmm_stream_t make_stream_elsewhere(void)
 {
     rmm_stream_t stream;
 
-    assert_cuda(rmm_sim_set_device(1));
+    assert_cuda(rmm__sim_device_set(1));
     stream = make_stream(RMM_STREAM_NON_BLOCKING);
-    assert_cuda(rmm_sim_set_device(0));
+    assert_cuda(rmm__sim_device_set(0));
     return stream;
 }
 

@@ -5,6 +5,8 @@
  */
 #include "sim/driver/sim_harness.h"
 
+#include "driver/sim/control.h"
+
 static rmm_driver_t counting; /* the simulated driver, but for its synchronise */
 static unsigned synchronises;
 
@@ -190,7 +192,7 @@ static void a_kept_block_goes_though_its_device_cannot_be_entered(void **state)
         rmm__driver_barrier_keep(&counting, 0);
         assert_true(rmm_sim_fail(plans[i]));
         rmm__driver_barrier_drop(&counting, 0);
-        assert_true(rmm_sim_fail_struck());
+        assert_true(rmm__sim_fault_has_struck());
         assert_int_equal(rmm_sim_allocated_bytes(0), 0);
         assert_true(rmm_sim_fail(plans[i])); /* none is kept, but its user counts */
         rmm__driver_barrier_keep(&counting, 0);
@@ -206,7 +208,7 @@ static bool others_idle(bool waits)
     int device;
     bool are_idle = rmm__driver_others_idle(&counting, 0, waits);
 
-    assert_cuda(rmm_sim_get_device(&device));
+    assert_cuda(rmm__sim_device_get(&device));
     assert_int_equal(device, 0);
     return are_idle;
 }
@@ -218,10 +220,10 @@ static void waits_for_the_devices_that_have_a_context(void **state)
     rmm_stream_t stream;
 
     assert_true(others_idle(false));
-    assert_cuda(rmm_sim_set_device(1));
+    assert_cuda(rmm__sim_device_set(1));
     stream = make_stream(RMM_STREAM_NON_BLOCKING);
     assert_cuda(launch_mark(&journal, 1, stream));
-    assert_cuda(rmm_sim_set_device(0));
+    assert_cuda(rmm__sim_device_set(0));
     assert_false(others_idle(false));
     assert_true(others_idle(true));
     assert_int_equal(journal.count, 1);
@@ -235,12 +237,12 @@ static void does_not_take_a_failure_for_idleness(void **state)
         "device_count:1", "device_active:1", "device_set:1", "mem_free:1",
         "capture_mode_exchange:1"};
 
-    assert_cuda(rmm_sim_set_device(1));
-    assert_cuda(rmm_sim_set_device(0));
+    assert_cuda(rmm__sim_device_set(1));
+    assert_cuda(rmm__sim_device_set(0));
     for (size_t i = 0; i < sizeof(plans) / sizeof(plans[0]); i++) {
         assert_true(rmm_sim_fail(plans[i]));
         assert_false(others_idle(true));
-        assert_true(rmm_sim_fail_struck());
+        assert_true(rmm__sim_fault_has_struck());
     }
     assert_true(rmm_sim_fail(NULL));
     assert_true(others_idle(true));
@@ -249,21 +251,21 @@ static void does_not_take_a_failure_for_idleness(void **state)
 /* Where no block is kept on it, the wait would be a call that ruins captures. */
 static void ruins_no_capture_for_another_full_device(void **state)
 {
-    assert_cuda(rmm_sim_set_device(1));
+    assert_cuda(rmm__sim_device_set(1));
     fill();
-    assert_cuda(rmm_sim_set_device(0));
+    assert_cuda(rmm__sim_device_set(0));
     assert_false(others_idle(true));
-    assert_cuda(rmm_sim_set_device(1));
+    assert_cuda(rmm__sim_device_set(1));
     empty();
     rmm__driver_barrier_keep(&counting, 1);
     fill();
-    assert_cuda(rmm_sim_set_device(0));
+    assert_cuda(rmm__sim_device_set(0));
     assert_true(others_idle(true));
     assert_int_equal(synchronises, 0);
-    assert_cuda(rmm_sim_set_device(1));
+    assert_cuda(rmm__sim_device_set(1));
     rmm__driver_barrier_drop(&counting, 1);
     empty();
-    assert_cuda(rmm_sim_set_device(0));
+    assert_cuda(rmm__sim_device_set(0));
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, begin, nothing_left_behind)

@@ -7,6 +7,8 @@
 
 #include <pthread.h>
 
+#include "driver/sim/control.h"
+
 enum {
     GLOBAL = RMM_CAPTURE_MODE_GLOBAL,
     LOCAL = RMM_CAPTURE_MODE_THREAD_LOCAL,
@@ -78,7 +80,7 @@ CASE(runs_captured_work_at_each_launch_and_not_before)
     assert_int_equal(journal.count, 0);
     for (size_t launch = 0; launch < 3; launch++) {
         assert_cuda(rmm_sim_graph_launch(graph, side));
-        assert_cuda(rmm_sim_stream_synchronize(side));
+        assert_cuda(rmm__sim_stream_synchronize(side));
         assert_int_equal(journal.count, 5 * (launch + 1));
         for (int i = 0; i < 5; i++) {
             assert_int_equal(journal.entries[5 * launch + (size_t)i], i);
@@ -86,7 +88,7 @@ CASE(runs_captured_work_at_each_launch_and_not_before)
     }
     assert_cuda(rmm_sim_graph_launch(graph, side));
     assert_cuda(rmm_sim_graph_destroy(graph)); /* what was launched still runs */
-    assert_cuda(rmm_sim_stream_synchronize(side));
+    assert_cuda(rmm__sim_stream_synchronize(side));
     assert_int_equal(journal.count, 20);
 }
 
@@ -142,9 +144,9 @@ CASE(keeps_a_graphs_edges_and_no_others_under_every_seed)
 
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         journal.count = 0;
-        rmm_sim_reseed(seed);
+        rmm__sim_reseed(seed);
         assert_cuda(rmm_sim_graph_launch(graph, stream));
-        assert_cuda(rmm_sim_stream_synchronize(stream));
+        assert_cuda(rmm__sim_stream_synchronize(stream));
         assert_int_equal(journal.count, 4);
         assert_order(&journal, 'a', 'b');
         assert_order(&journal, 'a', 'c');
@@ -163,7 +165,7 @@ CASE(does_not_overlap_launches_of_one_graph)
 
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         journal.count = 0;
-        rmm_sim_reseed(seed);
+        rmm__sim_reseed(seed);
         assert_cuda(rmm_sim_graph_launch(graph, stream));
         assert_cuda(rmm_sim_graph_launch(graph, side));
         assert_cuda(rmm_sim_device_synchronize());
@@ -187,7 +189,7 @@ CASE(puts_a_launched_graph_into_the_capture_around_it)
     assert_cuda(rmm_sim_end_capture(stream, &outer));
     assert_cuda(rmm_sim_graph_destroy(inner));
     assert_cuda(rmm_sim_graph_launch(outer, stream));
-    assert_cuda(rmm_sim_stream_synchronize(stream));
+    assert_cuda(rmm__sim_stream_synchronize(stream));
     assert_int_equal(journal.count, 6);
     assert_int_equal(journal.entries[0], 1);
     assert_int_equal(journal.entries[5], 2);
@@ -207,7 +209,7 @@ CASE(refuses_a_fork_that_is_not_joined)
     assert_null(graph);
     assert_int_equal(capture_id(side), 0);
     assert_cuda(launch_mark(&journal, 2, side)); /* works as before */
-    assert_cuda(rmm_sim_stream_synchronize(side));
+    assert_cuda(rmm__sim_stream_synchronize(side));
     assert_int_equal(journal.entries[0], 2);
 }
 
@@ -367,7 +369,7 @@ CASE(refuses_work_of_a_ruined_capture)
         sim_driver()->event_record(event, stream), RMM_DRIVER_CAPTURE_INVALIDATED);
     assert_ruined(stream);
     assert_cuda(launch_mark(&journal, 1, stream));
-    assert_cuda(rmm_sim_stream_synchronize(stream));
+    assert_cuda(rmm__sim_stream_synchronize(stream));
     assert_int_equal(journal.count, 1);
 }
 
@@ -424,13 +426,13 @@ CASE(ruins_a_blocking_streams_capture_through_the_legacy_stream)
     assert_int_equal(launch_mark(&journal, 1, NULL), 906);
     assert_ruined(blocking);
     assert_cuda(rmm_sim_begin_capture(blocking, RELAXED));
-    assert_int_equal(rmm_sim_stream_synchronize(NULL), 906);
+    assert_int_equal(rmm__sim_stream_synchronize(NULL), 906);
     assert_ruined(blocking);
     assert_cuda(sim_driver()->stream_destroy(blocking));
 
     assert_cuda(rmm_sim_begin_capture(stream, RELAXED)); /* non-blocking */
     assert_cuda(launch_mark(&journal, 1, NULL));
-    assert_cuda(rmm_sim_stream_synchronize(NULL));
+    assert_cuda(rmm__sim_stream_synchronize(NULL));
     assert_int_equal(journal.count, 1);
     assert_whole(stream);
 }
@@ -497,7 +499,7 @@ CASE(captures_the_per_thread_default_stream)
     assert_cuda(launch_mark(&journal, 1, RMM_STREAM_PER_THREAD));
     assert_cuda(rmm_sim_end_capture(RMM_STREAM_PER_THREAD, &graph));
     assert_cuda(rmm_sim_graph_launch(graph, RMM_STREAM_PER_THREAD));
-    assert_cuda(rmm_sim_stream_synchronize(RMM_STREAM_PER_THREAD));
+    assert_cuda(rmm__sim_stream_synchronize(RMM_STREAM_PER_THREAD));
     assert_int_equal(journal.count, 1);
     assert_cuda(rmm_sim_graph_destroy(graph));
 }
@@ -529,7 +531,7 @@ CASE(tells_when_a_graph_is_gone)
     rmm_sim_graph_t graph = captured_and_watched(&journal, &gone);
 
     assert_cuda(rmm_sim_graph_launch(graph, side));
-    assert_cuda(rmm_sim_stream_synchronize(side));
+    assert_cuda(rmm__sim_stream_synchronize(side));
     assert_int_equal(gone, 0);
     assert_cuda(rmm_sim_graph_destroy(graph));
     assert_int_equal(gone, 1);
@@ -542,7 +544,7 @@ CASE(a_running_launch_keeps_its_graph)
         int gone = 0;
         rmm_sim_graph_t graph = captured_and_watched(&journal, &gone);
 
-        rmm_sim_reseed(seed);
+        rmm__sim_reseed(seed);
         assert_cuda(rmm_sim_graph_launch(graph, side));
         assert_cuda(rmm_sim_graph_launch(graph, stream));
         assert_cuda(rmm_sim_graph_destroy(graph));
@@ -560,7 +562,7 @@ CASE(an_executable_and_a_larger_graph_keep_what_is_in_them)
     rmm_sim_graph_t graph = captured_and_watched(&journal, &gone);
     rmm_sim_graph_t executable, larger;
 
-    assert_cuda(rmm_sim_graph_copy(graph, &executable));
+    assert_cuda(rmm__sim_graph_copy(graph, &executable));
     assert_cuda(rmm_sim_graph_destroy(graph));
     assert_cuda(rmm_sim_begin_capture(side, GLOBAL));
     assert_cuda(rmm_sim_graph_launch(executable, side));

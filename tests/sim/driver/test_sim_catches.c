@@ -7,6 +7,8 @@
  */
 #include "sim/driver/sim_harness.h"
 
+#include "driver/sim/control.h"
+
 #define BLOCK_BYTES 4096
 #define ROUNDS 4
 
@@ -88,7 +90,7 @@ static bool data_is_right(mistake_t mistake, uint64_t seed)
     bool right = true;
     void *block;
 
-    rmm_sim_reseed(seed);
+    rmm__sim_reseed(seed);
     assert_cuda(sim_driver()->mem_alloc(&block, BLOCK_BYTES));
     pool.block = block;
     assert_cuda(rmm_sim_event_create(&pool.event));

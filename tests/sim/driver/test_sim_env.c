@@ -15,6 +15,7 @@
 #include <rmm/stream.h>
 
 #include "driver/driver.h"
+#include "driver/sim/control.h"
 #include "harness/in_child.h"
 
 #define CHILD_FAILED 1
@@ -148,7 +149,7 @@ static bool fails_the_second_allocation(const char *value)
 
     return driver != NULL && driver->mem_alloc(&ptr, 1) == 0 &&
            driver->mem_alloc(&ptr, 1) == 46 && driver->mem_alloc(&ptr, 1) == 0 &&
-           rmm_sim_fail_struck();
+           rmm__sim_fault_has_struck();
 }
 
 TEST_CASE(takes_its_settings_from_the_environment)
@@ -247,7 +248,7 @@ static bool pools_are(const rmm_driver_t *driver, int ours, int managed)
 {
     rmm_driver_mempool_t pool;
 
-    return driver->mempool_create(0, &pool) == ours &&
+    return driver->mempool_create(0, RMM_DRIVER_ON_DEVICE, &pool) == ours &&
            driver->mempool_managed(&pool) == managed;
 }
 
@@ -277,7 +278,23 @@ static bool shares_no_pools(const char *value)
 
     return driver != NULL && pools_are(driver, RMM_DRIVER_OK, RMM_DRIVER_OK) &&
            attribute_of(driver, RMM_ATTRIBUTE_MEMORY_POOL_HANDLE_TYPES) == 0 &&
-           driver->mempool_create(1, &pool) == RMM_DRIVER_NOT_SUPPORTED;
+           driver->mempool_create(1, RMM_DRIVER_ON_DEVICE, &pool) ==
+               RMM_DRIVER_NOT_SUPPORTED;
+}
+
+static bool has_no_pools_of_the_host(const char *value)
+{
+    rmm_status_t status;
+    const rmm_driver_t *driver = rmm__driver(&status);
+    rmm_driver_mempool_t pool;
+
+    return driver != NULL && pools_are(driver, RMM_DRIVER_OK, RMM_DRIVER_OK) &&
+           attribute_of(driver, RMM_ATTRIBUTE_HOST_MEMORY_POOLS) == 0 &&
+           attribute_of(driver, RMM_ATTRIBUTE_HOST_NUMA_MEMORY_POOLS) == 0 &&
+           attribute_of(driver, RMM_ATTRIBUTE_HOST_NUMA_ID) == -1 &&
+           driver->mempool_create(0, RMM_DRIVER_HOST, &pool) ==
+               RMM_DRIVER_INVALID_VALUE &&
+           driver->mempool_create(0, 0, &pool) == RMM_DRIVER_INVALID_VALUE;
 }
 
 static bool has_no_virtual_memory(const char *value)
@@ -312,6 +329,10 @@ TEST_CASE(switches_abilities_off)
         "RMM_SIM_ATTRIBUTES", "concurrent_managed_access=0", has_no_managed_pools));
     assert_true(
         holds("RMM_SIM_ATTRIBUTES", "memory_pool_handle_types=0", shares_no_pools));
+    assert_true(holds(
+        "RMM_SIM_ATTRIBUTES",
+        "host_memory_pools=0,host_numa_memory_pools=0,host_numa_id=0",
+        has_no_pools_of_the_host));
 }
 
 TEST_CASE(takes_an_empty_variable_for_an_unset_one)

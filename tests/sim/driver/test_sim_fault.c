@@ -8,6 +8,8 @@
 
 #include <rmm/status.h>
 
+#include "driver/sim/control.h"
+
 static int clear(void **state)
 {
     assert_true(rmm_sim_fail(NULL));
@@ -29,9 +31,9 @@ TEST_CASE_WITH(fails_the_nth_call_once_with_the_functions_own_error, NULL, clear
     assert_true(rmm_sim_fail("mem_alloc:3,stream_create:1"));
     assert_cuda(alloc_once());
     assert_cuda(alloc_once());
-    assert_false(rmm_sim_fail_struck());
+    assert_false(rmm__sim_fault_has_struck());
     assert_int_equal(alloc_once(), RMM_DRIVER_MEMORY_ALLOCATION);
-    assert_true(rmm_sim_fail_struck());
+    assert_true(rmm__sim_fault_has_struck());
     assert_cuda(alloc_once());
     assert_int_equal(sim_driver()->stream_create(0, &stream), 999);
     assert_null(stream);
@@ -107,9 +109,9 @@ TEST_CASE_WITH(does_not_count_the_tests_own_calls, NULL, clear)
     assert_true(rmm_sim_fail("any:1"));
     assert_cuda(rmm_sim_event_create(&event));
     assert_cuda(rmm_sim_event_record(event, NULL));
-    assert_cuda(rmm_sim_stream_synchronize(NULL));
+    assert_cuda(rmm__sim_stream_synchronize(NULL));
     assert_cuda(rmm_sim_event_destroy(event));
-    assert_false(rmm_sim_fail_struck());
+    assert_false(rmm__sim_fault_has_struck());
 }
 
 TEST_CASE_WITH(replaces_a_plan_and_forgets_what_struck, NULL, clear)
@@ -117,11 +119,11 @@ TEST_CASE_WITH(replaces_a_plan_and_forgets_what_struck, NULL, clear)
     assert_true(rmm_sim_fail("mem_alloc:1"));
     assert_int_equal(alloc_once(), RMM_DRIVER_MEMORY_ALLOCATION);
     assert_true(rmm_sim_fail("mem_alloc:2"));
-    assert_false(rmm_sim_fail_struck());
+    assert_false(rmm__sim_fault_has_struck());
     assert_true(rmm_sim_fail(""));
     assert_cuda(alloc_once());
     assert_cuda(alloc_once());
-    assert_false(rmm_sim_fail_struck());
+    assert_false(rmm__sim_fault_has_struck());
 }
 
 TEST_CASE_WITH(refuses_plans_that_do_not_parse_and_keeps_the_old_one, NULL, clear)
@@ -137,7 +139,6 @@ TEST_CASE_WITH(refuses_plans_that_do_not_parse_and_keeps_the_old_one, NULL, clea
     assert_true(rmm_sim_fail("mem_alloc:1"));
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         assert_false(rmm_sim_fail(wrong[i]));
-        assert_non_null(strstr(rmm_last_error_message(), wrong[i]));
     }
     assert_int_equal(alloc_once(), RMM_DRIVER_MEMORY_ALLOCATION);
 }

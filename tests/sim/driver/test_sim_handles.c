@@ -7,10 +7,12 @@
 
 #include <pthread.h>
 
+#include "driver/sim/control.h"
+
 static void assert_refused(int error, const char *sentence)
 {
     assert_int_equal(error, RMM_DRIVER_INVALID_HANDLE);
-    assert_non_null(strstr(rmm_sim_last_violation(), sentence));
+    assert_non_null(strstr(rmm__sim_violation_text(), sentence));
 }
 
 TEST_CASE(refuses_every_use_of_a_destroyed_stream)
@@ -177,9 +179,9 @@ TEST_CASE(gives_each_thread_and_device_its_own_default_stream)
     assert_cuda(rmm_sim_device_synchronize()); /* work outlives the thread */
     assert_int_equal(journal.count, 1);
 
-    assert_cuda(rmm_sim_set_device(1));
+    assert_cuda(rmm__sim_device_set(1));
     assert_int_not_equal(own_stream_id(), here);
-    assert_cuda(rmm_sim_set_device(0));
+    assert_cuda(rmm__sim_device_set(0));
     assert_int_equal(own_stream_id(), here);
 }
 
@@ -221,14 +223,14 @@ TEST_CASE(synchronises_one_device_only)
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         journal_t journal = {.count = 0};
 
-        rmm_sim_reseed(seed);
+        rmm__sim_reseed(seed);
         assert_cuda(launch_mark(&journal, 0, NULL));
-        assert_cuda(rmm_sim_set_device(1));
+        assert_cuda(rmm__sim_device_set(1));
         assert_cuda(launch_mark(&journal, 1, NULL));
         assert_cuda(rmm_sim_device_synchronize());
         (void)position_of(&journal, 1);
         late += journal.count == 1;
-        assert_cuda(rmm_sim_set_device(0));
+        assert_cuda(rmm__sim_device_set(0));
         assert_cuda(rmm_sim_device_synchronize());
         assert_int_equal(journal.count, 2);
     }
@@ -249,10 +251,10 @@ TEST_CASE(refuses_calls_from_inside_a_kernel)
     uint64_t violations = rmm_sim_violations();
 
     assert_cuda(rmm_sim_launch("calls", calling_kernel, NULL, NULL, NULL, 0));
-    assert_cuda(rmm_sim_stream_synchronize(NULL));
+    assert_cuda(rmm__sim_stream_synchronize(NULL));
     assert_int_equal(kernel_error, 800);
     assert_int_equal(rmm_sim_violations(), violations + 1);
-    assert_non_null(strstr(rmm_sim_last_violation(), "inside a kernel"));
+    assert_non_null(strstr(rmm__sim_violation_text(), "inside a kernel"));
 }
 
 TEST_CASE(refuses_parameters_that_cannot_be_right)

@@ -32,7 +32,7 @@ TEST_CASE(starts_the_injected_library_once_when_the_driver_is_open)
     journal_t journal = {.count = 0};
 
     assert_int_equal(started, 0);
-    assert_true(rmm_sim_active());
+    assert_non_null(sim_driver());
     assert_int_equal(started, 1);
     assert_cuda(launch_mark(&journal, 1, NULL));
     assert_int_equal(launches, 1);

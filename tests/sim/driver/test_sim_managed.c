@@ -7,6 +7,8 @@
 
 #include <stdlib.h>
 
+#include "driver/sim/control.h"
+
 #define KIB ((size_t)1024)
 
 static char *managed(size_t bytes)
@@ -27,26 +29,26 @@ TEST_CASE(remembers_where_memory_was_prefetched_to)
     const rmm_driver_t *driver = sim_driver();
     char *ptr = managed(64 * KIB);
 
-    assert_int_equal(rmm_sim_prefetched_to(ptr, 64 * KIB), RMM_SIM_NOWHERE);
+    assert_int_equal(rmm__sim_prefetched_to(ptr, 64 * KIB), SIM_NOWHERE);
     assert_cuda(driver->mem_prefetch(ptr, 64 * KIB, 1, RMM_STREAM_LEGACY));
-    assert_int_equal(rmm_sim_prefetched_to(ptr, 64 * KIB), 1);
-    assert_int_equal(rmm_sim_prefetched_to(ptr + KIB, 1), 1);
+    assert_int_equal(rmm__sim_prefetched_to(ptr, 64 * KIB), 1);
+    assert_int_equal(rmm__sim_prefetched_to(ptr + KIB, 1), 1);
     /* a piece out of the middle: three ranges */
     assert_cuda(driver->mem_prefetch(
         ptr + 16 * KIB, 16 * KIB, RMM_DRIVER_HOST, RMM_STREAM_LEGACY));
-    assert_int_equal(rmm_sim_prefetched_to(ptr, 64 * KIB), RMM_SIM_NOWHERE);
-    assert_int_equal(rmm_sim_prefetched_to(ptr, 16 * KIB), 1);
-    assert_int_equal(rmm_sim_prefetched_to(ptr + 16 * KIB, 16 * KIB), RMM_DRIVER_HOST);
-    assert_int_equal(rmm_sim_prefetched_to(ptr + 32 * KIB, 32 * KIB), 1);
-    assert_int_equal(rmm_sim_prefetched_to(ptr + 16 * KIB, 17 * KIB), RMM_SIM_NOWHERE);
+    assert_int_equal(rmm__sim_prefetched_to(ptr, 64 * KIB), SIM_NOWHERE);
+    assert_int_equal(rmm__sim_prefetched_to(ptr, 16 * KIB), 1);
+    assert_int_equal(rmm__sim_prefetched_to(ptr + 16 * KIB, 16 * KIB), RMM_DRIVER_HOST);
+    assert_int_equal(rmm__sim_prefetched_to(ptr + 32 * KIB, 32 * KIB), 1);
+    assert_int_equal(rmm__sim_prefetched_to(ptr + 16 * KIB, 17 * KIB), SIM_NOWHERE);
     /* and over all of them again */
     assert_cuda(driver->mem_prefetch(ptr + KIB, 62 * KIB, 0, RMM_STREAM_LEGACY));
-    assert_int_equal(rmm_sim_prefetched_to(ptr + KIB, 62 * KIB), 0);
-    assert_int_equal(rmm_sim_prefetched_to(ptr, KIB), 1);
-    assert_int_equal(rmm_sim_prefetched_to(ptr + 63 * KIB, KIB), 1);
+    assert_int_equal(rmm__sim_prefetched_to(ptr + KIB, 62 * KIB), 0);
+    assert_int_equal(rmm__sim_prefetched_to(ptr, KIB), 1);
+    assert_int_equal(rmm__sim_prefetched_to(ptr + 63 * KIB, KIB), 1);
     release(ptr);
     assert_ptr_equal(managed(64 * KIB), ptr);
-    assert_int_equal(rmm_sim_prefetched_to(ptr, 1), RMM_SIM_NOWHERE);
+    assert_int_equal(rmm__sim_prefetched_to(ptr, 1), SIM_NOWHERE);
     release(ptr);
 }
 
@@ -58,12 +60,12 @@ TEST_CASE(remembers_where_memory_should_lie)
 
     assert_non_null(system);
     assert_cuda(driver->mem_prefer(ptr, 64 * KIB, 1));
-    assert_int_equal(rmm_sim_preferred_at(ptr, 64 * KIB), 1);
+    assert_int_equal(rmm__sim_preferred_at(ptr, 64 * KIB), 1);
     assert_cuda(driver->mem_prefer(ptr, 64 * KIB, RMM_DRIVER_HOST));
-    assert_int_equal(rmm_sim_preferred_at(ptr, 64 * KIB), RMM_DRIVER_HOST);
-    assert_int_equal(rmm_sim_prefetched_to(ptr, 64 * KIB), RMM_SIM_NOWHERE);
+    assert_int_equal(rmm__sim_preferred_at(ptr, 64 * KIB), RMM_DRIVER_HOST);
+    assert_int_equal(rmm__sim_prefetched_to(ptr, 64 * KIB), SIM_NOWHERE);
     assert_cuda(driver->mem_prefer(system, 64 * KIB, 0)); /* a device can read it */
-    assert_int_equal(rmm_sim_preferred_at(system, 64 * KIB), 0);
+    assert_int_equal(rmm__sim_preferred_at(system, 64 * KIB), 0);
     free(system);
     release(ptr);
 }
@@ -83,7 +85,7 @@ TEST_CASE(refuses_to_move_what_cannot_move)
     assert_int_equal(driver->mem_prefetch(ptr, 0, 0, NULL), RMM_DRIVER_INVALID_VALUE);
     assert_int_equal(driver->mem_prefetch(ptr, 1, 2, NULL), RMM_DRIVER_INVALID_DEVICE);
     assert_int_equal(driver->mem_prefer(ptr, 1, -2), RMM_DRIVER_INVALID_DEVICE);
-    assert_int_equal(rmm_sim_prefetched_to(ptr, 1), RMM_SIM_NOWHERE);
+    assert_int_equal(rmm__sim_prefetched_to(ptr, 1), SIM_NOWHERE);
     release(device);
     release(ptr);
 }
@@ -121,7 +123,7 @@ TEST_CASE(copies_and_fills_in_the_streams_order)
         void *block = NULL;
         char host[64] = {0};
 
-        rmm_sim_reseed(seed);
+        rmm__sim_reseed(seed);
         assert_cuda(driver->mem_alloc(&block, sizeof(host)));
         assert_cuda(driver->memset_async(block, 'x', sizeof(host), stream));
         assert_cuda(driver->memset_async(block, 'y', 8, stream));

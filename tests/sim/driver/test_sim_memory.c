@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "driver/sim/control.h"
+
 #define GIB (UINT64_C(1) << 30)
 #define MIB (UINT64_C(1) << 20)
 
@@ -179,7 +181,7 @@ TEST_CASE(frees_only_behind_all_work_of_the_device)
         char seen[2][4096];
         void *pinned;
 
-        rmm_sim_reseed(seed);
+        rmm__sim_reseed(seed);
         assert_cuda(sim_driver()->host_alloc(&pinned, 4096));
         assert_cuda(rmm_sim_memset_async(ptr, 7, 4096, stream));
         assert_cuda(rmm_sim_memcpy_async(seen[0], ptr, 4096, stream));
@@ -205,20 +207,20 @@ TEST_CASE(catches_a_copy_or_fill_beyond_what_is_allocated)
 
     assert_cuda(rmm_sim_memset_async(ptr, 1, 4096, stream));
     assert_cuda(rmm_sim_memcpy_async(seen, ptr + 4096 - 512, 512, stream));
-    assert_cuda(rmm_sim_stream_synchronize(stream));
+    assert_cuda(rmm__sim_stream_synchronize(stream));
     assert_int_equal(rmm_sim_violations(), before);
     assert_int_equal(seen[511], 1);
     assert_cuda(rmm_sim_memcpy_async(seen, ptr + 4096 - 512, 513, stream));
-    assert_cuda(rmm_sim_stream_synchronize(stream));
+    assert_cuda(rmm__sim_stream_synchronize(stream));
     assert_int_equal(rmm_sim_violations(), before + 1);
-    assert_non_null(strstr(rmm_sim_last_violation(), "not within one allocation"));
+    assert_non_null(strstr(rmm__sim_violation_text(), "not within one allocation"));
     assert_cuda(rmm_sim_begin_capture(stream, 0));
     assert_cuda(rmm_sim_memset_async(ptr, 2, 1, stream));
     assert_cuda(rmm_sim_end_capture(stream, &graph));
     release(ptr);
     assert_cuda(rmm_sim_graph_launch(graph, stream));
     assert_cuda(rmm_sim_memset_async(ptr, 2, 1, stream));
-    assert_cuda(rmm_sim_stream_synchronize(stream));
+    assert_cuda(rmm__sim_stream_synchronize(stream));
     assert_int_equal(rmm_sim_violations(), before + 3);
     assert_filled(ptr, 4096, RMM_SIM_POISON_FREE);
     assert_cuda(rmm_sim_graph_destroy(graph));
@@ -234,9 +236,9 @@ TEST_CASE(refuses_frees_that_cannot_be_right)
     assert_int_equal(sim_driver()->mem_free(ptr + 512), RMM_DRIVER_INVALID_VALUE);
     release(ptr);
     assert_int_equal(sim_driver()->mem_free(ptr), RMM_DRIVER_INVALID_VALUE);
-    assert_non_null(strstr(rmm_sim_last_violation(), "freed twice"));
+    assert_non_null(strstr(rmm__sim_violation_text(), "freed twice"));
     assert_int_equal(sim_driver()->mem_free(&local), RMM_DRIVER_INVALID_VALUE);
-    assert_non_null(strstr(rmm_sim_last_violation(), "not an address of any device"));
+    assert_non_null(strstr(rmm__sim_violation_text(), "not an address of any device"));
     assert_int_equal(rmm_sim_violations(), before + 3);
     assert_int_equal(rmm_sim_allocated_bytes(0), 0);
 }

@@ -5,6 +5,8 @@
  */
 #include "sim/driver/sim_harness.h"
 
+#include "driver/sim/control.h"
+
 #define KIB ((size_t)1024)
 #define MIB (1024 * KIB)
 #define BLOCK 4096
@@ -14,7 +16,7 @@ static rmm_driver_mempool_t make_pool(uint64_t threshold)
 {
     rmm_driver_mempool_t pool = NULL;
 
-    assert_cuda(sim_driver()->mempool_create(0, &pool));
+    assert_cuda(sim_driver()->mempool_create(0, RMM_DRIVER_ON_DEVICE, &pool));
     assert_cuda(sim_driver()->mempool_set_threshold(pool, threshold));
     return pool;
 }
@@ -69,7 +71,7 @@ TEST_CASE(work_sees_the_block_as_its_stream_left_it)
         rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
         char *block;
 
-        rmm_sim_reseed(seed);
+        rmm__sim_reseed(seed);
         block = alloc_from(pool, BLOCK, stream);
         assert_cuda(rmm_sim_memcpy_async(fresh, block, BLOCK, stream));
         assert_cuda(rmm_sim_memset_async(block, 'x', BLOCK, stream));
@@ -95,7 +97,7 @@ TEST_CASE(the_same_stream_has_a_freed_block_again_at_once)
         rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
         char *first, *second;
 
-        rmm_sim_reseed(seed);
+        rmm__sim_reseed(seed);
         first = alloc_from(pool, BLOCK, stream);
         assert_cuda(rmm_sim_memset_async(first, '1', BLOCK, stream));
         assert_cuda(rmm_sim_memcpy_async(seen[0], first, BLOCK, stream));
@@ -124,7 +126,7 @@ TEST_CASE(no_two_streams_ever_share_a_block)
     for (uint64_t seed = 0; seed < SEEDS / 4; seed++) {
         rmm_stream_t streams[STREAMS];
 
-        rmm_sim_reseed(seed);
+        rmm__sim_reseed(seed);
         for (int i = 0; i < STREAMS; i++) {
             streams[i] = make_stream(RMM_STREAM_NON_BLOCKING);
         }
@@ -158,7 +160,7 @@ static bool crosses_safely(rmm_driver_mempool_t pool, bool waits, uint64_t seed)
     rmm_sim_event_t event;
     char *block;
 
-    rmm_sim_reseed(seed);
+    rmm__sim_reseed(seed);
     assert_cuda(rmm_sim_event_create(&event));
     block = alloc_from(pool, BLOCK, a);
     if (waits) {
@@ -202,14 +204,14 @@ TEST_CASE(catches_a_free_that_does_not_wait_for_the_allocation)
         rmm_stream_t a = make_stream(RMM_STREAM_NON_BLOCKING);
         rmm_stream_t b = make_stream(RMM_STREAM_NON_BLOCKING);
 
-        rmm_sim_reseed(seed);
+        rmm__sim_reseed(seed);
         free_on(alloc_from(pool, BLOCK, a), b);
         assert_cuda(rmm_sim_device_synchronize());
         assert_cuda(sim_driver()->stream_destroy(a));
         assert_cuda(sim_driver()->stream_destroy(b));
     }
     assert_true(rmm_sim_violations() - before > SEEDS / 8);
-    assert_non_null(strstr(rmm_sim_last_violation(), "ran before its allocation"));
+    assert_non_null(strstr(rmm__sim_violation_text(), "ran before its allocation"));
     end_pool(pool);
 }
 
@@ -253,7 +255,7 @@ TEST_CASE(gives_everything_back_by_default)
     rmm_driver_mempool_t pool = NULL;
     uint64_t threshold = 1;
 
-    assert_cuda(sim_driver()->mempool_create(0, &pool));
+    assert_cuda(sim_driver()->mempool_create(0, RMM_DRIVER_ON_DEVICE, &pool));
     assert_cuda(sim_driver()->mempool_get_threshold(pool, &threshold));
     assert_int_equal(threshold, 0);
     free_on(alloc_from(pool, BLOCK, NULL), NULL);
@@ -344,7 +346,7 @@ TEST_CASE(refuses_frees_that_cannot_be_right)
     assert_int_equal(sim_driver()->mem_free(block + 512), RMM_DRIVER_INVALID_VALUE);
     free_on(block, NULL);
     assert_int_equal(sim_driver()->mempool_free(block, NULL), RMM_DRIVER_INVALID_VALUE);
-    assert_non_null(strstr(rmm_sim_last_violation(), "freed twice"));
+    assert_non_null(strstr(rmm__sim_violation_text(), "freed twice"));
     assert_int_equal(sim_driver()->mem_free(block), RMM_DRIVER_INVALID_VALUE);
     assert_cuda(sim_driver()->mem_alloc(&plain, BLOCK));
     assert_int_equal(sim_driver()->mempool_free(plain, NULL), RMM_DRIVER_INVALID_VALUE);
@@ -363,7 +365,7 @@ TEST_CASE(mem_free_takes_blocks_of_a_pool_too)
         static char seen[BLOCK];
         char *block;
 
-        rmm_sim_reseed(seed);
+        rmm__sim_reseed(seed);
         assert_cuda(sim_driver()->mem_free(alloc_from(pool, BLOCK, stream)));
         block = alloc_from(pool, BLOCK, stream);
         assert_cuda(rmm_sim_memset_async(block, 'm', BLOCK, stream));
@@ -395,7 +397,7 @@ TEST_CASE(mem_free_of_a_pools_block_does_not_wait)
         static char seen[BLOCK];
 
         assert_cuda(sim_driver()->stream_synchronize(stream));
-        rmm_sim_reseed(seed);
+        rmm__sim_reseed(seed);
         memset(seen, 'b', BLOCK);
         assert_cuda(rmm_sim_memset_async(seen, 's', BLOCK, NULL));
         assert_cuda(rmm_sim_memset_async(block, 'm', BLOCK, stream));
@@ -407,7 +409,7 @@ TEST_CASE(mem_free_of_a_pools_block_does_not_wait)
     }
     assert_true(caught > 10 && caught < 50);
     assert_true(late > 10);
-    assert_non_null(strstr(rmm_sim_last_violation(), "a queued copy or fill uses"));
+    assert_non_null(strstr(rmm__sim_violation_text(), "a queued copy or fill uses"));
     end_pool(pool);
 }
 
@@ -426,10 +428,10 @@ TEST_CASE(the_managed_pool_is_the_devices_own)
     assert_int_equal(rmm_sim_violations(), before + 1);
     block = alloc_from(pool, BLOCK, NULL);
     assert_cuda(sim_driver()->mem_prefetch(block, BLOCK, 0, NULL));
-    assert_int_equal(rmm_sim_prefetched_to(block, BLOCK), 0);
+    assert_int_equal(rmm__sim_prefetched_to(block, BLOCK), 0);
     free_on(block, NULL);
     assert_cuda(rmm_sim_device_synchronize());
-    assert_int_equal(rmm_sim_prefetched_to(block, BLOCK), RMM_SIM_NOWHERE);
+    assert_int_equal(rmm__sim_prefetched_to(block, BLOCK), SIM_NOWHERE);
     assert_int_equal(rmm_sim_allocated_bytes(0), 0); /* threshold 0 */
 
     pool = make_pool(0);
@@ -444,10 +446,14 @@ TEST_CASE(refuses_handles_that_cannot_be_shared)
 {
     rmm_driver_mempool_t pool = NULL;
 
-    assert_cuda(sim_driver()->mempool_create(1, &pool));
+    assert_cuda(sim_driver()->mempool_create(1, RMM_DRIVER_ON_DEVICE, &pool));
     end_pool(pool);
-    assert_int_equal(sim_driver()->mempool_create(2, &pool), RMM_DRIVER_INVALID_VALUE);
-    assert_int_equal(sim_driver()->mempool_create(16, &pool), RMM_DRIVER_INVALID_VALUE);
+    assert_int_equal(
+        sim_driver()->mempool_create(2, RMM_DRIVER_ON_DEVICE, &pool),
+        RMM_DRIVER_INVALID_VALUE);
+    assert_int_equal(
+        sim_driver()->mempool_create(16, RMM_DRIVER_ON_DEVICE, &pool),
+        RMM_DRIVER_INVALID_VALUE);
 }
 
 TEST_CASE(zero_bytes_are_not_a_block)
@@ -475,7 +481,7 @@ TEST_CASE(a_graph_owns_what_its_capture_allocates)
         rmm_sim_graph_t graph;
         char *block;
 
-        rmm_sim_reseed(seed);
+        rmm__sim_reseed(seed);
         assert_cuda(rmm_sim_begin_capture(stream, RMM_CAPTURE_MODE_GLOBAL));
         block = alloc_from(pool, BLOCK, stream);
         assert_cuda(rmm_sim_memset_async(block, 'g', BLOCK, stream));
@@ -546,13 +552,13 @@ TEST_CASE(catches_a_graph_that_runs_again_with_its_memory_in_use)
     assert_cuda(rmm_sim_graph_launch(graph, stream));
     assert_cuda(sim_driver()->stream_synchronize(stream));
     assert_int_equal(rmm_sim_violations(), before + 1);
-    assert_non_null(strstr(rmm_sim_last_violation(), "runs again"));
+    assert_non_null(strstr(rmm__sim_violation_text(), "runs again"));
     free_on(block, stream);
     free_on(block, stream);
     assert_cuda(rmm_sim_graph_destroy(graph));
     assert_cuda(sim_driver()->stream_synchronize(stream));
     assert_int_equal(rmm_sim_violations(), before + 2);
-    assert_non_null(strstr(rmm_sim_last_violation(), "freed twice"));
+    assert_non_null(strstr(rmm__sim_violation_text(), "freed twice"));
     assert_cuda(sim_driver()->stream_destroy(stream));
     end_pool(pool);
 }

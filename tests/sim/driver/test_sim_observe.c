@@ -7,6 +7,8 @@
 
 #include <rmm/sys/diag.h>
 
+#include "driver/sim/control.h"
+
 typedef struct seen_event {
     rmm_diag_event_v1_t event;
     uint64_t words[8];
@@ -140,7 +142,7 @@ CASE(tells_copies_and_fills_with_their_ranges)
     assert_int_equal(event->event.bytes, 50);
     assert_int_equal(event->event.word_count, 1);
     assert_int_equal(event->words[0], (uintptr_t)to);
-    assert_cuda(rmm_sim_stream_synchronize(NULL));
+    assert_cuda(rmm__sim_stream_synchronize(NULL));
     latest(5, RMM_DIAG_STREAM_SYNC, NULL);
 }
 
@@ -189,7 +191,7 @@ CASE(tells_of_the_call_and_not_of_the_execution)
     for (uint64_t seed = 0; seed < 20; seed++) {
         size_t before = seen_count;
 
-        rmm_sim_reseed(seed);
+        rmm__sim_reseed(seed);
         assert_cuda(launch_mark(&journal, 1, RMM_STREAM_PER_THREAD));
         assert_int_equal(seen_count, before + 1);
         sim_driver()->observe(NULL, NULL);

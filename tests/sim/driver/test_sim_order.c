@@ -5,6 +5,8 @@
  */
 #include "sim/driver/sim_harness.h"
 
+#include "driver/sim/control.h"
+
 enum { A_FIRST = 100, B_FIRST = 200, LEGACY = 300 };
 
 /* What a case records, and the streams that it compares. */
@@ -16,7 +18,7 @@ static void begin(uint64_t seed, uint32_t flags)
     memset(&journal, 0, sizeof(journal));
     a = make_stream(flags);
     b = make_stream(flags);
-    rmm_sim_reseed(seed);
+    rmm__sim_reseed(seed);
 }
 
 static void end(void)
@@ -28,7 +30,7 @@ static void end(void)
 static int reset(void **state)
 {
     rmm_sim_device_synchronize();
-    rmm_sim_reseed(1);
+    rmm__sim_reseed(1);
     return 0;
 }
 
@@ -65,7 +67,7 @@ CASE(runs_the_waiting_stream_behind_the_event_under_every_seed)
         assert_cuda(rmm_sim_stream_wait_event(b, event));
         assert_cuda(launch_mark(&journal, B_FIRST, b));
         assert_cuda(rmm_sim_event_destroy(event));
-        assert_cuda(rmm_sim_stream_synchronize(b));
+        assert_cuda(rmm__sim_stream_synchronize(b));
         assert_order(&journal, A_FIRST, B_FIRST);
         assert_cuda(rmm_sim_device_synchronize());
         assert_int_equal(journal.count, 3);
@@ -87,7 +89,7 @@ CASE(waits_for_the_record_that_was_latest_at_the_wait)
         assert_cuda(rmm_sim_event_record(event, b)); /* moves the event */
         assert_cuda(rmm_sim_stream_wait_event(a, event));
         assert_cuda(launch_mark(&journal, A_FIRST + 1, a));
-        assert_cuda(rmm_sim_stream_synchronize(a));
+        assert_cuda(rmm__sim_stream_synchronize(a));
         assert_order(&journal, A_FIRST, B_FIRST);
         assert_order(&journal, B_FIRST, A_FIRST + 1);
         assert_cuda(rmm_sim_event_destroy(event));
@@ -104,7 +106,7 @@ CASE(does_not_wait_for_an_event_that_was_never_recorded)
     assert_cuda(rmm_sim_stream_wait_event(stream, event));
     assert_cuda(sim_driver()->event_query((rmm_driver_event_t)(void *)event));
     assert_cuda(sim_driver()->event_synchronize((rmm_driver_event_t)(void *)event));
-    assert_cuda(rmm_sim_stream_synchronize(stream));
+    assert_cuda(rmm__sim_stream_synchronize(stream));
     assert_cuda(rmm_sim_event_destroy(event));
     assert_cuda(sim_driver()->stream_destroy(stream));
 }
@@ -139,7 +141,7 @@ static int count_overtaking_legacy(uint32_t flags)
         begin(seed, flags);
         assert_cuda(launch_mark(&journal, LEGACY, NULL));
         assert_cuda(launch_mark(&journal, A_FIRST, a));
-        assert_cuda(rmm_sim_stream_synchronize(a));
+        assert_cuda(rmm__sim_stream_synchronize(a));
         assert_cuda(rmm_sim_device_synchronize());
         overtaken += position_of(&journal, A_FIRST) == 0;
         end();
@@ -161,7 +163,7 @@ CASE(synchronises_one_stream_without_running_all_others)
         begin(seed, RMM_STREAM_NON_BLOCKING);
         assert_cuda(launch_mark(&journal, A_FIRST, a));
         assert_cuda(launch_mark(&journal, B_FIRST, b));
-        assert_cuda(rmm_sim_stream_synchronize(b));
+        assert_cuda(rmm__sim_stream_synchronize(b));
         (void)position_of(&journal, B_FIRST);
         late += journal.count == 1;
         assert_cuda(rmm_sim_device_synchronize());
@@ -179,7 +181,7 @@ CASE(runs_work_later_than_its_launch)
         begin(seed, 0);
         assert_cuda(launch_mark(&journal, 1, RMM_STREAM_PER_THREAD));
         late += journal.count == 0;
-        assert_cuda(rmm_sim_stream_synchronize(RMM_STREAM_PER_THREAD));
+        assert_cuda(rmm__sim_stream_synchronize(RMM_STREAM_PER_THREAD));
         assert_int_equal(journal.count, 1);
         end();
     }
@@ -196,7 +198,7 @@ static void draw_order(uint64_t seed, journal_t *drawn)
     for (int s = 0; s < 4; s++) {
         streams[s] = make_stream(RMM_STREAM_NON_BLOCKING);
     }
-    rmm_sim_reseed(seed);
+    rmm__sim_reseed(seed);
     for (int i = 0; i < 32; i++) {
         assert_cuda(launch_mark(drawn, i, streams[i % 4]));
     }
@@ -285,7 +287,7 @@ CASE(bounds_what_is_queued)
         assert_cuda(launch_mark(&journal, i, a));
     }
     assert_true(journal.count >= 20000 - 4096);
-    assert_cuda(rmm_sim_stream_synchronize(a));
+    assert_cuda(rmm__sim_stream_synchronize(a));
     assert_int_equal(journal.count, 20000);
     end();
 }
@@ -302,7 +304,7 @@ CASE(runs_the_work_of_a_destroyed_stream)
         assert_cuda(sim_driver()->event_record(event, destroyed));
         assert_cuda(sim_driver()->stream_destroy(destroyed));
         assert_cuda(launch_mark(&journal, LEGACY, NULL)); /* behind it all the same */
-        assert_cuda(rmm_sim_stream_synchronize(NULL));
+        assert_cuda(rmm__sim_stream_synchronize(NULL));
         assert_order(&journal, A_FIRST, LEGACY);
         assert_cuda(sim_driver()->event_synchronize(event));
         assert_cuda(sim_driver()->event_destroy(event));
@@ -322,7 +324,7 @@ CASE(copies_a_kernels_parameters_at_the_launch)
     target = NULL;
     mark = 8;
     params[0] = NULL;
-    assert_cuda(rmm_sim_stream_synchronize(NULL));
+    assert_cuda(rmm__sim_stream_synchronize(NULL));
     assert_int_equal(noted.entries[0], 7);
 }
 
@@ -335,7 +337,7 @@ CASE(copies_and_fills_in_stream_order)
     assert_cuda(rmm_sim_memset_async(from, 'x', sizeof(from), a));
     assert_cuda(rmm_sim_memcpy_async(to, from, sizeof(to), a));
     assert_cuda(rmm_sim_memset_async(from, 'y', sizeof(from), a));
-    assert_cuda(rmm_sim_stream_synchronize(a));
+    assert_cuda(rmm__sim_stream_synchronize(a));
     assert_int_equal(to[0], 'x');
     assert_int_equal(to[63], 'x');
     assert_int_equal(from[63], 'y');

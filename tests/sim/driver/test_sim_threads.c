@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
+#include "driver/sim/control.h"
 #include "harness/in_child.h"
 
 #define THREADS 4
@@ -131,7 +132,7 @@ TEST_CASE(keeps_threads_apart)
     worker_t workers[THREADS];
 
     for (uint64_t seed = 0; seed < 8; seed++) {
-        rmm_sim_reseed(seed);
+        rmm__sim_reseed(seed);
         start(workers);
         join(workers);
     }
@@ -155,7 +156,7 @@ TEST_CASE(forks_while_threads_use_it)
     worker_t workers[THREADS];
     void *inherited;
 
-    rmm_sim_reseed(3);
+    rmm__sim_reseed(3);
     start(workers);
     assert_cuda(sim_driver()->mem_alloc(&inherited, 1 << 20));
     memset(inherited, 42, 1 << 20);

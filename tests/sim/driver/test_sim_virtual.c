@@ -10,6 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "driver/sim/control.h"
+
 #define MIB ((size_t)1 << 20)
 #define GRANULE (2 * MIB)
 
@@ -53,7 +55,7 @@ static void unmap(char *ptr, size_t bytes)
 static void end(char *ptr, size_t bytes)
 {
     assert_cuda(sim_driver()->address_free(ptr, bytes));
-    assert_int_equal(rmm_sim_address_bytes(), 0);
+    assert_int_equal(rmm__sim_address_bytes(), 0);
     assert_int_equal(rmm_sim_allocated_bytes(0), 0);
     assert_int_equal(rmm_sim_allocated_bytes(1), 0);
 }
@@ -142,7 +144,7 @@ TEST_CASE(physical_memory_counts_against_its_device)
     rmm_driver_physical_t first = create(200 * MIB), second = 0;
     void *block = NULL;
 
-    assert_int_equal(rmm_sim_address_bytes(), 1024 * MIB);
+    assert_int_equal(rmm__sim_address_bytes(), 1024 * MIB);
     assert_int_equal(rmm_sim_allocated_bytes(0), 200 * MIB);
     assert_cuda(sim_driver()->memory_info(&free_bytes, &total_bytes));
     assert_int_equal(free_bytes, 56 * MIB);
@@ -197,7 +199,7 @@ static void assert_refused(int error, const char *reason)
 {
     assert_int_equal(error, RMM_DRIVER_INVALID_VALUE);
     assert_int_equal(rmm_sim_violations(), violations + 1);
-    assert_non_null(strstr(rmm_sim_last_violation(), reason));
+    assert_non_null(strstr(rmm__sim_violation_text(), reason));
     violations = rmm_sim_violations();
 }
 
@@ -275,7 +277,7 @@ TEST_CASE(catches_unmapping_under_queued_work)
     int caught[3] = {0};
 
     for (uint64_t seed = 0; seed < 120; seed++) {
-        rmm_sim_reseed(seed);
+        rmm__sim_reseed(seed);
         map_fresh(ptr, GRANULE);
         map_fresh(ptr + GRANULE, GRANULE);
         violations = rmm_sim_violations();
@@ -287,7 +289,7 @@ TEST_CASE(catches_unmapping_under_queued_work)
     }
     assert_true(caught[0] > 10 && caught[1] > 10 && caught[2] > 10);
     for (uint64_t seed = 0; seed < 40; seed++) {
-        rmm_sim_reseed(seed);
+        rmm__sim_reseed(seed);
         map_fresh(ptr, GRANULE);
         violations = rmm_sim_violations();
         assert_cuda(rmm_sim_memset_async(ptr, 1, 16, stream));
@@ -309,7 +311,7 @@ TEST_CASE(catches_a_copy_from_where_nothing_is_mapped)
     assert_cuda(rmm_sim_memcpy_async(seen, ptr + GRANULE - 4, 8, NULL));
     assert_cuda(rmm_sim_device_synchronize());
     assert_int_equal(rmm_sim_violations(), violations + 1);
-    assert_non_null(strstr(rmm_sim_last_violation(), "nothing is mapped"));
+    assert_non_null(strstr(rmm__sim_violation_text(), "nothing is mapped"));
     assert_string_equal(seen, "before");
     unmap(ptr, GRANULE);
     end(ptr, 2 * GRANULE);
@@ -326,7 +328,7 @@ TEST_CASE(mapped_memory_is_out_of_reach_until_a_device_is_let_in)
     assert_cuda(rmm_sim_memset_async(ptr, 1, 1, NULL));
     assert_cuda(rmm_sim_device_synchronize());
     assert_int_equal(rmm_sim_violations(), violations + 1);
-    assert_non_null(strstr(rmm_sim_last_violation(), "no access"));
+    assert_non_null(strstr(rmm__sim_violation_text(), "no access"));
     assert_cuda(sim_driver()->address_access(
         ptr, 3 * GRANULE, RMM_DRIVER_DEVICE(0))); /* both at once */
     assert_true(can_be_written(ptr));
@@ -356,7 +358,7 @@ TEST_CASE(another_device_needs_to_be_let_in)
     assert_int_equal(
         rmm_sim_memcpy_async(seen, ptr, 8, NULL), RMM_DRIVER_INVALID_VALUE);
     assert_int_equal(rmm_sim_violations(), violations + 1);
-    assert_non_null(strstr(rmm_sim_last_violation(), "no access"));
+    assert_non_null(strstr(rmm__sim_violation_text(), "no access"));
     violations++;
 
     assert_refused(

@@ -9,6 +9,7 @@
 #include <sched.h>
 
 #include "core/host_memory.h"
+#include "driver/sim/control.h"
 #include "driver/stream_ids.h"
 
 static uint64_t id_of(rmm_stream_t stream)
@@ -188,7 +189,7 @@ TEST_CASE(reports_a_capture_on_a_stream_that_promised_not_to_capture)
     assert_cuda(rmm_sim_begin_capture(stream, RMM_CAPTURE_MODE_GLOBAL));
     assert_cuda(sim_driver()->stream_key(stream, &key));
     assert_int_equal(rmm_sim_violations(), violations + 1);
-    assert_non_null(strstr(rmm_sim_last_violation(), "RMM_STREAM_NEVER_CAPTURES"));
+    assert_non_null(strstr(rmm__sim_violation_text(), "RMM_STREAM_NEVER_CAPTURES"));
     assert_cuda(rmm_sim_end_capture(stream, &graph));
     assert_cuda(rmm_sim_graph_destroy(graph));
     assert_ok(rmm_stream_destroy(stream));
@@ -351,7 +352,7 @@ TEST_CASE(notices_a_stream_that_was_destroyed_by_others)
     assert_ptr_equal(others, stream);
     (void)id_of(others);
     assert_int_equal(rmm_sim_violations(), violations + 1);
-    assert_non_null(strstr(rmm_sim_last_violation(), "without rmm_stream_destroy()"));
+    assert_non_null(strstr(rmm__sim_violation_text(), "without rmm_stream_destroy()"));
     assert_ok(rmm_stream_destroy(others));
     assert_int_equal(entry_count(), 0);
 }

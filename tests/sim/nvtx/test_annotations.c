@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 
+#include "driver/sim/control.h"
 #include "harness/overruns.h"
 
 static int expect_clean(void **state)
@@ -139,7 +140,7 @@ TEST_CASE_WITH(a_region_stays_where_the_wait_fails, NULL, expect_clean)
 
     assert_true(rmm_sim_fail("event_record:1"));
     give(pool, ptr, 1000, NULL);
-    assert_true(rmm_sim_fail_struck());
+    assert_true(rmm__sim_fault_has_struck());
     assert_true(tool_allows(ptr, 1000));
     again = take(pool, 2000, NULL);
     assert_ptr_equal(again, ptr);

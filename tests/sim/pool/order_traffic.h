@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "base/resource_impl.h"
+#include "driver/sim/control.h"
 #include "harness/random.h"
 
 enum { STREAMS = 5, LIVE = 48, STEPS = 400 };
@@ -165,7 +166,7 @@ run_seeds(const order_subject_t *subject, const rmm_driver_t *broken)
         if (broken != NULL) {
             subject->use_driver(traffic.mr, broken);
         }
-        rmm_sim_reseed(seed);
+        rmm__sim_reseed(seed);
         run(&traffic);
         if (traffic.mixups != 0 && broken == NULL) {
             print_error(

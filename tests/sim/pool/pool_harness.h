@@ -12,6 +12,7 @@
 
 #include <rmm/rmm.h>
 
+#include "driver/sim/control.h"
 #include "pool/engine_impl.h"
 #include "resources/pool_resource.h"
 
@@ -27,7 +28,7 @@ static inline rmm_resource_t *make_cuda(void)
 }
 
 /* With RMM_TEST_SHARED every pool is as if several streams had used it, from its first
- * request on: no stream is ever alone (lib/pool/streams.c). */
+ * request on: never in single-stream mode (lib/pool/streams.c). */
 static inline bool is_shared_run(void)
 {
     return getenv("RMM_TEST_SHARED") != NULL;
@@ -39,7 +40,7 @@ static inline rmm_resource_t *share(rmm_resource_t *pool)
 
     if (is_shared_run()) {
         rmm__mutex_lock(rmm__engine_mutex(engine));
-        rmm__engine_part_locked(engine, true);
+        rmm__engine_single_stream_end_locked(engine, true);
         rmm__mutex_unlock(rmm__engine_mutex(engine));
     }
     return pool;
@@ -206,7 +207,7 @@ static inline uint64_t mixups_of_an_end_amid_work(make_over_fn make_over)
         void *block = take(mr, MIB, stream);
         void *next;
 
-        rmm_sim_reseed(seed);
+        rmm__sim_reseed(seed);
         launch_fill(block, MIB, 1, stream);
         launch_check(block, MIB, 1, &mixups, stream);
         rmm_resource_release(mr);

@@ -14,6 +14,7 @@
 #include <stdio.h>
 
 #include "core/host_memory.h"
+#include "driver/sim/control.h"
 #include "harness/random.h"
 #include "resources/arena_impl.h"
 
@@ -48,7 +49,7 @@ typedef struct kind {
     rmm_resource_t *(*make)(void);
     size_t most_bytes; /* of a block */
     bool is_arena;
-    bool is_shared; /* no stream is ever alone */
+    bool is_shared; /* never in single-stream mode */
 } kind_t;
 
 typedef struct model {
@@ -200,18 +201,18 @@ static bool is_foreign(const model_t *model, int stream)
 
 static void fill(model_t *model, block_t *block, rmm_stream_t stream, bool away)
 {
-    assert_cuda(rmm_sim_set_device(away));
+    assert_cuda(rmm__sim_device_set(away));
     block->number = ++model->next_number;
     launch_fill(block->ptr, block->bytes, block->number, stream);
-    assert_cuda(rmm_sim_set_device(0));
+    assert_cuda(rmm__sim_device_set(0));
 }
 
 static void look(model_t *model, const block_t *block, rmm_stream_t stream, bool away)
 {
     if (block->number != UNKNOWN) {
-        assert_cuda(rmm_sim_set_device(away));
+        assert_cuda(rmm__sim_device_set(away));
         launch_check(block->ptr, block->bytes, block->number, &model->mixups, stream);
-        assert_cuda(rmm_sim_set_device(0));
+        assert_cuda(rmm__sim_device_set(0));
     }
 }
 
@@ -229,12 +230,12 @@ static void expect_no_overlap(const model_t *model, const block_t *fresh)
     assert_true((uintptr_t)fresh->ptr % (fresh->align != 0 ? fresh->align : 256) == 0);
 }
 
-static void forget_futile(model_t *model)
+static void forget_known_failure(model_t *model)
 {
     engine_t *engine = engine_of(model);
 
     rmm__mutex_lock(rmm__engine_mutex(engine));
-    engine->futile.units = 0;
+    engine->known_failure.units = 0;
     rmm__mutex_unlock(rmm__engine_mutex(engine));
 }
 
@@ -244,7 +245,7 @@ static void expect_refusal_again(model_t *model, const block_t *wanted, int stre
     void *ptr;
 
     if (!model->kind->is_arena && !model->has_company) {
-        forget_futile(model);
+        forget_known_failure(model);
         assert_int_equal(
             rmm_resource_alloc(
                 model->mr, wanted->bytes, wanted->align, model->streams[stream], &ptr),
@@ -337,7 +338,7 @@ static void arm(model_t *model, bool *is_faulty)
 static void disarm(model_t *model, bool is_faulty)
 {
     if (is_faulty) {
-        model->has_failed |= rmm_sim_fail_struck();
+        model->has_failed |= rmm__sim_fault_has_struck();
         assert_true(rmm_sim_fail(NULL));
         rmm__host_memory_fail(0);
     }
@@ -368,13 +369,13 @@ static void order(model_t *model, int first, int second)
 {
     rmm_sim_event_t event;
 
-    assert_cuda(rmm_sim_set_device(is_foreign(model, first)));
+    assert_cuda(rmm__sim_device_set(is_foreign(model, first)));
     assert_cuda(rmm_sim_event_create(&event));
     assert_cuda(rmm_sim_event_record(event, model->streams[first]));
-    assert_cuda(rmm_sim_set_device(is_foreign(model, second)));
+    assert_cuda(rmm__sim_device_set(is_foreign(model, second)));
     assert_cuda(rmm_sim_stream_wait_event(model->streams[second], event));
     assert_cuda(rmm_sim_event_destroy(event));
-    assert_cuda(rmm_sim_set_device(0));
+    assert_cuda(rmm__sim_device_set(0));
 }
 
 static void do_free(model_t *model)
@@ -398,18 +399,18 @@ static void do_free(model_t *model)
 
 static void open_stream(model_t *model, int stream)
 {
-    assert_cuda(rmm_sim_set_device(is_foreign(model, stream)));
+    assert_cuda(rmm__sim_device_set(is_foreign(model, stream)));
     model->streams[stream] = stream == 0 ? NULL : make_stream(RMM_STREAM_NON_BLOCKING);
-    assert_cuda(rmm_sim_set_device(0));
+    assert_cuda(rmm__sim_device_set(0));
 }
 
 static void synchronise_all(const model_t *model)
 {
     for (int device = 0; device < model->devices; device++) {
-        assert_cuda(rmm_sim_set_device(device));
+        assert_cuda(rmm__sim_device_set(device));
         assert_cuda(rmm_sim_device_synchronize());
     }
-    assert_cuda(rmm_sim_set_device(0));
+    assert_cuda(rmm__sim_device_set(0));
 }
 
 /* It ends with its blocks freed and their work queued. */
@@ -431,9 +432,9 @@ static void close_stream(model_t *model, int stream)
         }
     }
     if (stream != 0) {
-        assert_cuda(rmm_sim_set_device(is_foreign(model, stream)));
+        assert_cuda(rmm__sim_device_set(is_foreign(model, stream)));
         assert_cuda(sim_driver()->stream_destroy(model->streams[stream]));
-        assert_cuda(rmm_sim_set_device(0));
+        assert_cuda(rmm__sim_device_set(0));
     }
 }
 
@@ -472,9 +473,9 @@ static void launch_graph(model_t *model, graph_t *graph)
         stream = model->streams[1];
         synchronise_all(model);
     }
-    assert_cuda(rmm_sim_set_device(graph->stream != NULL && graph->away));
+    assert_cuda(rmm__sim_device_set(graph->stream != NULL && graph->away));
     assert_cuda(rmm_sim_graph_launch(graph->graph, stream));
-    assert_cuda(rmm_sim_set_device(0));
+    assert_cuda(rmm__sim_device_set(0));
     if (graph->stream == NULL) {
         synchronise_all(model);
     }
@@ -593,13 +594,13 @@ static void open_model(model_t *model, const kind_t *kind, uint64_t seed)
     *model = (model_t){
         .kind = kind, .random = seed, .alone_until = seed % 3 == 0 ? STEPS / 2 : 0};
     assert_cuda(sim_driver()->device_count(&model->devices));
-    rmm_sim_reseed(seed);
+    rmm__sim_reseed(seed);
     model->lost_bytes = rmm_sim_allocated_bytes(0);
-    model->lost_addresses = rmm_sim_address_bytes();
+    model->lost_addresses = rmm__sim_address_bytes();
     model->mr = kind->make();
     if (kind->is_shared) {
         rmm__mutex_lock(rmm__engine_mutex(engine_of(model)));
-        rmm__engine_part_locked(engine_of(model), true);
+        rmm__engine_single_stream_end_locked(engine_of(model), true);
         rmm__mutex_unlock(rmm__engine_mutex(engine_of(model)));
     }
     for (int i = 0; i < STREAMS; i++) {
@@ -627,7 +628,7 @@ static void close_model(model_t *model)
     assert_int_equal(model->mixups, 0);
     if (!model->has_failed) {
         assert_int_equal(rmm_sim_allocated_bytes(0) - model->lost_bytes, 0);
-        assert_int_equal(rmm_sim_address_bytes() - model->lost_addresses, 0);
+        assert_int_equal(rmm__sim_address_bytes() - model->lost_addresses, 0);
     }
     assert_int_equal(rmm_sim_violations(), 0);
 }

@@ -10,10 +10,12 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "driver/sim/control.h"
+
 static int nothing_left_behind(void **state)
 {
     if (rmm_sim_violations() != 0) {
-        print_error("violation: %s\n", rmm_sim_last_violation());
+        print_error("violation: %s\n", rmm__sim_violation_text());
         return -1;
     }
     if (rmm_sim_allocated_bytes(0) != 0) {

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/host_memory.h"
+#include "driver/sim/control.h"
 
 #define BLOCK (4 * MIB)
 
@@ -723,23 +724,23 @@ static void free_elsewhere(void (*free_it)(void *block, rmm_stream_t stream))
         rmm_stream_t foreign;
         void *block;
 
-        rmm_sim_reseed(seed);
+        rmm__sim_reseed(seed);
         hook(make_pool(64 * KIB, 64 * KIB));
         hooked.stream_key = hide_key;
-        assert_cuda(rmm_sim_set_device(1));
+        assert_cuda(rmm__sim_device_set(1));
         foreign = make_stream(RMM_STREAM_NON_BLOCKING);
         block = take(pool, 64 * KIB, foreign);
         use_often(block, 1, &mixups, foreign);
-        assert_cuda(rmm_sim_set_device(0));
+        assert_cuda(rmm__sim_device_set(0));
         free_it(block, foreign);
         if (rmm_resource_alloc(pool, 64 * KIB, 0, streams[0], &block) == RMM_OK) {
             use_often(block, 2, &mixups, streams[0]);
             give(pool, block, 64 * KIB, streams[0]);
         }
-        assert_cuda(rmm_sim_set_device(1));
+        assert_cuda(rmm__sim_device_set(1));
         assert_cuda(rmm_sim_device_synchronize());
         assert_cuda(sim_driver()->stream_destroy(foreign));
-        assert_cuda(rmm_sim_set_device(0));
+        assert_cuda(rmm__sim_device_set(0));
         unhook();
     }
     assert_int_equal(mixups, 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Graph capture. While one thread captures, allocations of another neither fail nor ruin
- * the capture, whatever rung of the ladder they need. What is freed on a capturing stream
+ * the capture, whatever step of the slow path they need. What is freed on a capturing stream
  * is used again by every launch of the graph, so nobody else gets it.
  */
 #include "sim/pool/capture_harness.h"
@@ -9,6 +9,7 @@
 #include <pthread.h>
 
 #include "core/host_memory.h"
+#include "driver/sim/control.h"
 
 typedef struct errand {
     rmm_resource_t *pool;
@@ -33,7 +34,7 @@ static void elsewhere(errand_t *errand)
     assert_int_equal(pthread_join(thread, NULL), 0);
 }
 
-static void allocate_through_every_rung(errand_t *errand)
+static void allocate_through_every_step(errand_t *errand)
 {
     void *ptr;
 
@@ -56,7 +57,7 @@ TEST_CASE(keeps_another_threads_capture_whole_in_every_mode)
 
     for (int mode = GLOBAL; mode <= RELAXED; mode++) {
         rmm_resource_t *pool = make_pool(0, MIB);
-        errand_t errand = {pool, stream, allocate_through_every_rung};
+        errand_t errand = {pool, stream, allocate_through_every_step};
         journal_t journal = {.count = 0};
         rmm_sim_graph_t graph;
 
@@ -118,7 +119,7 @@ TEST_CASE(gives_nobody_else_what_a_graph_uses)
         uint64_t mixups = 0;
         void *block;
 
-        rmm_sim_reseed(seed);
+        rmm__sim_reseed(seed);
         for (int i = 0; i < 4; i++) {
             rmm_stream_t user = i % 2 == 0 ? other : stream;
 
@@ -245,7 +246,7 @@ TEST_CASE(gives_back_what_a_graph_used_when_its_last_copy_is_gone)
         rmm_sim_graph_t graph = capture_with_a_block(here.mr, here.stream);
         rmm_sim_graph_t executable;
 
-        assert_cuda(rmm_sim_graph_copy(graph, &executable));
+        assert_cuda(rmm__sim_graph_copy(graph, &executable));
         assert_false(all_is_free(&here));
         assert_cuda(rmm_sim_graph_destroy(graph));
         assert_cuda(rmm_sim_graph_launch(executable, here.other));
@@ -286,7 +287,7 @@ TEST_CASE(waits_for_the_last_launch_of_a_graph)
         uint64_t mixups = 0;
         void *blocks[2];
 
-        rmm_sim_reseed(seed);
+        rmm__sim_reseed(seed);
         assert_cuda(rmm_sim_graph_launch(graph, here.stream));
         assert_cuda(rmm_sim_graph_destroy(graph));
         for (int i = 0; i < 2; i++) {
@@ -348,7 +349,7 @@ TEST_CASE(captures_for_ever_in_the_same_memory)
 
             assert_cuda(rmm_sim_graph_launch(graph, here.other));
             assert_cuda(rmm_sim_graph_destroy(graph));
-            assert_cuda(rmm_sim_stream_synchronize(here.other));
+            assert_cuda(rmm__sim_stream_synchronize(here.other));
         }
         if (makers[i] != an_arena) {
             assert_true(pool_from_base(here.mr)->engine->blocks->heap_count <= 32);
@@ -365,7 +366,7 @@ TEST_CASE(keeps_the_memory_of_a_graph_that_it_cannot_watch)
 
         assert_true(rmm_sim_fail("capture_watch:1,capture_watch:2,capture_watch:3"));
         graph = capture_with_a_block(here.mr, here.stream);
-        assert_true(rmm_sim_fail_struck());
+        assert_true(rmm__sim_fault_has_struck());
         assert_true(rmm_sim_fail(NULL));
         assert_cuda(rmm_sim_graph_destroy(graph));
         assert_false(all_is_free(&here));
@@ -487,7 +488,7 @@ TEST_CASE(a_graph_runs_beside_work_from_before_its_capture)
         rmm_sim_graph_t graph;
         void *block;
 
-        rmm_sim_reseed(seed);
+        rmm__sim_reseed(seed);
         block = take(here.mr, BLOCK, here.stream);
         for (uint64_t i = 0; i < 5; i++) {
             launch_fill(block, BLOCK, i, here.stream);
@@ -516,7 +517,7 @@ TEST_CASE(a_block_from_before_a_capture_is_reused_only_after_a_wait)
         void *blocks[2];
         void *block;
 
-        rmm_sim_reseed(seed);
+        rmm__sim_reseed(seed);
         block = take(here.mr, BLOCK, here.stream);
         for (uint64_t i = 0; i < 5; i++) {
             launch_fill(block, BLOCK, i, here.stream);
@@ -549,7 +550,7 @@ TEST_CASE(a_request_beside_the_last_launch_gets_what_the_capture_freed)
         const uint64_t syncs = pool_from_base(pool)->engine->figures.sync_count;
         rmm_sim_graph_t graph;
 
-        rmm_sim_reseed(seed);
+        rmm__sim_reseed(seed);
         assert_cuda(rmm_sim_begin_capture(stream, GLOBAL));
         for (uint64_t i = 0; i < 5; i++) {
             launch_fill(block, 2 * BLOCK, i, stream);

@@ -2,6 +2,7 @@
 /*
  * The pool under order_traffic.h, and single cases of a block that changes streams.
  */
+#include "driver/sim/control.h"
 #include "sim/pool/order_traffic.h"
 
 #include "pool/engine_impl.h"
@@ -39,7 +40,7 @@ TEST_CASE(waits_on_the_device_for_one_other_stream)
     void *block = take(pool, MIB, donor);
     uint64_t mixups = 0;
 
-    rmm_sim_reseed(0);
+    rmm__sim_reseed(0);
     launch_fill(block, MIB, 1, donor);
     launch_check(block, MIB, 1, &mixups, donor);
     give(pool, block, MIB, donor);
@@ -120,15 +121,15 @@ TEST_CASE(waits_for_a_stream_of_another_device_before_reuse)
     uint64_t mixups = 0;
     void *block;
 
-    assert_cuda(rmm_sim_set_device(1));
+    assert_cuda(rmm__sim_device_set(1));
     foreign = make_stream(RMM_STREAM_NON_BLOCKING);
-    assert_cuda(rmm_sim_set_device(0));
+    assert_cuda(rmm__sim_device_set(0));
     for (int i = 0; i < 3; i++) {
         block = take(pool, MIB, foreign);
-        assert_cuda(rmm_sim_set_device(1)); /* kernels are launched where they run */
+        assert_cuda(rmm__sim_device_set(1)); /* kernels are launched where they run */
         launch_fill(block, MIB, 1, foreign);
         launch_check(block, MIB, 1, &mixups, foreign);
-        assert_cuda(rmm_sim_set_device(0));
+        assert_cuda(rmm__sim_device_set(0));
         give(pool, block, MIB, foreign);
         block = take(pool, MIB, NULL);
         launch_fill(block, MIB, 2, NULL);

@@ -335,6 +335,38 @@ TEST_CASE(a_request_costs_as_many_calls_with_4096_streams)
     rmm_resource_release(pool);
 }
 
+/* A large block in a bad place makes a later one fail: so it is worth asking what is done. */
+TEST_CASE(only_a_large_request_asks_before_it_cuts_a_block)
+{
+    rmm_resource_t *pool = make_pool(1024 * MIB, 0);
+    rmm_stream_t stream = make_stream(RMM_STREAM_NON_BLOCKING);
+    rmm_stream_t other = make_stream(RMM_STREAM_NON_BLOCKING);
+    void *small, *large[3];
+
+    give(pool, take(pool, KIB, other), KIB, other);
+    count_calls(pool);
+    for (int i = 0; i < 64; i++) {
+        give(pool, take(pool, KIB, stream), KIB, stream);
+    }
+    assert_int_equal(records, 1); /* an event covers these */
+    small = take(pool, 64 * KIB, other);
+    assert_int_equal(queries, 0);
+    large[0] = take(pool, 512 * KIB, other);
+    assert_true(queries > 0);
+    assert_cuda(rmm_sim_device_synchronize());
+    large[1] = take(pool, MIB, other); /* finds that all is done */
+    queries = 0;
+    large[2] = take(pool, 2 * MIB, other);
+    assert_int_equal(queries, 0);
+    give(pool, large[2], 2 * MIB, other);
+    give(pool, large[1], MIB, other);
+    give(pool, large[0], 512 * KIB, other);
+    give(pool, small, 64 * KIB, other);
+    assert_ok(rmm_stream_destroy(stream));
+    assert_ok(rmm_stream_destroy(other));
+    rmm_resource_release(pool);
+}
+
 /* A pair of the largest block of a pool whose streams have all the rest, in ns; the least of
  * some rounds. */
 static uint64_t cost_of_largest(int streams_used)

@@ -6,6 +6,8 @@
  */
 #include "sim/driver/driver_hooks.h"
 
+#include "driver/sim/control.h"
+
 /* Of what these pools hold, one stream alone may have half a MiB uncovered. */
 #define TOO_MUCH_OPEN (600 * KIB)
 
@@ -86,7 +88,7 @@ static company_t company_begin(uint64_t initial_bytes, uint64_t maximum_bytes)
     engine_t *engine = pool_from_base(company.pool)->engine;
 
     rmm__mutex_lock(rmm__engine_mutex(engine));
-    rmm__engine_part_locked(engine, true);
+    rmm__engine_single_stream_end_locked(engine, true);
     rmm__mutex_unlock(rmm__engine_mutex(engine));
     for (int i = 0; i < 3; i++) {
         company.streams[i] = make_stream(RMM_STREAM_NON_BLOCKING);
@@ -195,7 +197,7 @@ TEST_CASE(less_than_that_costs_no_event)
 TEST_CASE(the_only_stream_costs_an_event_for_many_frees)
 {
     rmm_resource_t *pool = make_pool(MIB, 0);
-    int frees = is_shared_run() ? BATCH_FREES : BATCH_FREES_ALONE;
+    int frees = is_shared_run() ? BATCH_FREES : BATCH_FREES_SINGLE;
 
     for (int i = 0; i < frees; i++) {
         assert_null(pool_from_base(pool)->engine->streams.with_batches);
@@ -213,7 +215,7 @@ TEST_CASE(what_an_event_that_failed_was_to_cover_the_next_one_covers)
 
     assert_true(rmm_sim_fail("event_record:1"));
     give(here.pool, large, TOO_MUCH_OPEN, here.streams[0]);
-    assert_true(rmm_sim_fail_struck());
+    assert_true(rmm__sim_fault_has_struck());
     assert_true(rmm_sim_fail(NULL));
     give(here.pool, small, 4 * KIB, here.streams[0]);
     expect_handed_over(&here, TOO_MUCH_OPEN + 4 * KIB, 1);
@@ -527,7 +529,7 @@ static void free_during_a_synchronise(uint64_t seed, void (*free_it)(void))
     void *blocks[2];
     uint64_t mixups = 0;
 
-    rmm_sim_reseed(seed);
+    rmm__sim_reseed(seed);
     company = company_begin(2 * MIB, 2 * MIB);
     used_before = take(company.pool, MIB, company.streams[0]);
     interlude = free_it;

@@ -8,6 +8,7 @@
 
 #include <pthread.h>
 
+#include "driver/sim/control.h"
 #include "pool/engine_impl.h"
 #include "resources/pool_resource.h"
 #include "sim/driver/driver_hooks.h"
@@ -243,7 +244,7 @@ TEST_CASE(an_event_that_failed_once_makes_no_stream_foreign)
     hooked_stream = make_stream(RMM_STREAM_NON_BLOCKING);
     assert_true(rmm_sim_fail("event_record:1"));
     give(pool, take(pool, MIB, hooked_stream), MIB, hooked_stream);
-    assert_true(rmm_sim_fail_struck());
+    assert_true(rmm__sim_fault_has_struck());
     assert_true(rmm_sim_fail(NULL));
     hooked.stream_synchronize = fail_to_wait;
     give(pool, take(pool, MIB, hooked_stream), MIB, hooked_stream);
@@ -284,11 +285,11 @@ static uint64_t hand_over(rmm_resource_t *pool, const handover_t *handover)
 
     launch_fill(block, MIB, 1, handover->giver);
     launch_check(block, MIB, 1, &mixups, handover->giver);
-    assert_cuda(rmm_sim_set_device(handover->device_at_give));
+    assert_cuda(rmm__sim_device_set(handover->device_at_give));
     give(pool, block, MIB, handover->giver);
-    assert_cuda(rmm_sim_set_device(handover->device_at_take));
+    assert_cuda(rmm__sim_device_set(handover->device_at_take));
     assert_ptr_equal(take(pool, MIB, handover->taker), block);
-    assert_cuda(rmm_sim_set_device(0));
+    assert_cuda(rmm__sim_device_set(0));
     launch_fill(block, MIB, 2, handover->taker);
     launch_check(block, MIB, 2, &mixups, handover->taker);
     give(pool, block, MIB, handover->taker);
@@ -303,7 +304,7 @@ static uint64_t hand_over_under_all_seeds(handover_t handover)
     for (uint64_t seed = 1; seed <= DEVICE_SEEDS; seed++) {
         rmm_resource_t *pool = make_pool(MIB, MIB);
 
-        rmm_sim_reseed(seed);
+        rmm__sim_reseed(seed);
         mixups += hand_over(pool, &handover);
         rmm_resource_release(pool);
     }
@@ -332,13 +333,13 @@ TEST_CASE(waits_for_its_upstream_on_its_own_device)
         void *block = take(lower, 2 * MIB, giver);
 
         assert_ok(rmm_pool_resource_create(lower, NULL, &upper));
-        rmm_sim_reseed(seed);
+        rmm__sim_reseed(seed);
         launch_fill(block, 2 * MIB, 1, giver);
         launch_check(block, 2 * MIB, 1, &mixups, giver);
         give(lower, block, 2 * MIB, giver);
-        assert_cuda(rmm_sim_set_device(1));
+        assert_cuda(rmm__sim_device_set(1));
         assert_ptr_equal(take(upper, 2 * MIB, taker), block);
-        assert_cuda(rmm_sim_set_device(0));
+        assert_cuda(rmm__sim_device_set(0));
         launch_fill(block, 2 * MIB, 2, taker);
         launch_check(block, 2 * MIB, 2, &mixups, taker);
         give(upper, block, 2 * MIB, taker);

@@ -11,6 +11,8 @@
 
 #include <inttypes.h>
 
+#include "driver/sim/control.h"
+
 #define RATIO_PERCENT 150
 #define REPEATS 200
 #define LARGE_REPEATS 50 /* of 16 queries each: fewer than the 1024 streams */
@@ -114,9 +116,9 @@ static crowd_t crowd_begin(uint32_t count, int device_of_last)
     for (uint32_t i = 0; i < count; i++) {
         assert_ok(rmm_stream_create(RMM_STREAM_NON_BLOCKING, &crowd.streams[i]));
     }
-    assert_cuda(rmm_sim_set_device(device_of_last));
+    assert_cuda(rmm__sim_device_set(device_of_last));
     assert_ok(rmm_stream_create(RMM_STREAM_NON_BLOCKING, &crowd.last));
-    assert_cuda(rmm_sim_set_device(0));
+    assert_cuda(rmm__sim_device_set(0));
     for (uint32_t i = 0; i < count; i++) {
         leave_blocks(crowd.pool, crowd.streams[i]);
     }

@@ -11,6 +11,7 @@
 
 #include <pthread.h>
 
+#include "driver/sim/control.h"
 #include "sim/driver/driver_hooks.h"
 
 static rmm_resource_t *a_pool_that_grows(void)
@@ -41,7 +42,7 @@ static void free_in_captures_again_and_again(rmm_resource_t *mr, rmm_stream_t st
         graph = capture_of_a_free(mr, block, BLOCK, stream);
         assert_cuda(rmm_sim_graph_launch(graph, stream));
         assert_cuda(rmm_sim_graph_destroy(graph));
-        assert_cuda(rmm_sim_stream_synchronize(stream));
+        assert_cuda(rmm__sim_stream_synchronize(stream));
     }
 }
 
@@ -57,7 +58,7 @@ TEST_CASE(blocks_freed_in_captures_serve_the_next_steps)
 
 static void end_stream_elsewhere(rmm_stream_t stream)
 {
-    assert_cuda(rmm_sim_stream_synchronize(stream));
+    assert_cuda(rmm__sim_stream_synchronize(stream));
     assert_cuda(sim_driver()->stream_destroy(stream));
 }
 
@@ -69,9 +70,9 @@ TEST_CASE(blocks_freed_in_captures_return_before_a_refusal)
         rmm_stream_t elsewhere = make_stream_elsewhere();
 
         free_in_captures_again_and_again(here.mr, here.stream);
-        assert_cuda(rmm_sim_set_device(1));
+        assert_cuda(rmm__sim_device_set(1));
         free_in_captures_again_and_again(here.mr, elsewhere);
-        assert_cuda(rmm_sim_set_device(0));
+        assert_cuda(rmm__sim_device_set(0));
         end_stream_elsewhere(elsewhere);
         setting_end(&here);
     }
@@ -96,10 +97,10 @@ TEST_CASE(blocks_freed_in_a_capture_of_a_per_thread_stream_return)
         setting_t here = setting_begin(makers[i]);
 
         for (int device = 0; device < 2; device++) {
-            assert_cuda(rmm_sim_set_device(device));
+            assert_cuda(rmm__sim_device_set(device));
             free_in_captures_again_and_again(here.mr, RMM_STREAM_PER_THREAD);
         }
-        assert_cuda(rmm_sim_set_device(0));
+        assert_cuda(rmm__sim_device_set(0));
         setting_end(&here);
     }
 }
@@ -111,13 +112,13 @@ static void free_under_work_elsewhere(
     void *block = take(mr, bytes, elsewhere);
     rmm_sim_graph_t graph;
 
-    assert_cuda(rmm_sim_set_device(1));
+    assert_cuda(rmm__sim_device_set(1));
     for (uint64_t i = 0; i < 5; i++) {
         launch_fill(block, bytes, 1, elsewhere);
         launch_check(block, bytes, 1, mixups, elsewhere);
     }
     graph = capture_of_a_free(mr, block, bytes, elsewhere);
-    assert_cuda(rmm_sim_set_device(0));
+    assert_cuda(rmm__sim_device_set(0));
     assert_cuda(rmm_sim_graph_destroy(graph));
 }
 
@@ -152,11 +153,11 @@ static bool next_use_under_a_fault(
     uint64_t mixups = 0;
     bool struck;
 
-    rmm_sim_reseed(seed);
+    rmm__sim_reseed(seed);
     free_under_work_elsewhere(here.mr, BLOCK, elsewhere, &mixups);
     assert_true(rmm_sim_fail(plan_or_NULL));
     (void)use_all(&here, &mixups);
-    struck = rmm_sim_fail_struck();
+    struck = rmm__sim_fault_has_struck();
     assert_true(rmm_sim_fail(NULL));
     assert_true(use_all(&here, &mixups));
     end_stream_elsewhere(elsewhere);
@@ -252,7 +253,7 @@ end_amid_work_elsewhere(make_over_fn make_over, size_t bytes, const char *plan_o
     free_under_work_elsewhere(over, bytes, elsewhere, &mixups);
     assert_true(rmm_sim_fail(plan_or_NULL));
     rmm_resource_release(over);
-    assert_true(plan_or_NULL == NULL || rmm_sim_fail_struck());
+    assert_true(plan_or_NULL == NULL || rmm__sim_fault_has_struck());
     assert_true(rmm_sim_fail(NULL));
     assert_true(use_all(&here, &mixups) == (plan_or_NULL == NULL));
     if (plan_or_NULL != NULL) {
@@ -273,7 +274,7 @@ TEST_CASE(work_of_another_device_is_over_when_a_resource_ends)
     enum { PLANS = sizeof(plans) / sizeof(plans[0]) };
 
     for (uint64_t seed = 1; seed <= 20 * PLANS; seed++) {
-        rmm_sim_reseed(seed);
+        rmm__sim_reseed(seed);
         for (size_t i = 0; i < 2; i++) {
             /* an arena's shards have small blocks, its global engine has large ones */
             end_amid_work_elsewhere(makers_over[i], BLOCK, plans[seed % PLANS]);
@@ -293,8 +294,8 @@ TEST_CASE(a_graph_on_another_device_is_over_when_a_pool_ends)
         rmm_sim_graph_t graph;
         void *block;
 
-        rmm_sim_reseed(seed);
-        assert_cuda(rmm_sim_set_device(1));
+        rmm__sim_reseed(seed);
+        assert_cuda(rmm__sim_device_set(1));
         assert_cuda(rmm_sim_begin_capture(elsewhere, GLOBAL));
         block = take(over, BLOCK, elsewhere);
         launch_fill(block, BLOCK, 1, elsewhere);
@@ -302,7 +303,7 @@ TEST_CASE(a_graph_on_another_device_is_over_when_a_pool_ends)
         give(over, block, BLOCK, elsewhere);
         assert_cuda(rmm_sim_end_capture(elsewhere, &graph));
         assert_cuda(rmm_sim_graph_launch(graph, elsewhere));
-        assert_cuda(rmm_sim_set_device(0));
+        assert_cuda(rmm__sim_device_set(0));
         rmm_resource_release(over);
         assert_true(use_all(&here, &mixups));
         end_stream_elsewhere(elsewhere);
@@ -326,7 +327,7 @@ TEST_CASE(the_unused_rest_of_a_block_that_another_device_waited_for_is_reused)
         void *block = take(here.mr, 2 * BLOCK, here.stream);
         uint64_t mixups = 0;
 
-        rmm_sim_reseed(seed);
+        rmm__sim_reseed(seed);
         pool_use_driver(here.mr, &hooked);
         for (uint64_t i = 0; i < 5; i++) {
             launch_fill(block, 2 * BLOCK, i, here.stream);

@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 
+#include "driver/sim/control.h"
 #include "pool/engine_impl.h"
 #include "resources/pool_resource.h"
 
@@ -679,9 +680,9 @@ CASE(belongs_to_the_device_on_which_it_was_made)
 {
     rmm_resource_t *pool;
 
-    assert_cuda(rmm_sim_set_device(1));
+    assert_cuda(rmm__sim_device_set(1));
     pool = make_virtual_pool(0, 0);
-    assert_cuda(rmm_sim_set_device(0));
+    assert_cuda(rmm__sim_device_set(0));
     give(pool, take(pool, MIB, NULL), MIB, NULL);
     assert_true(rmm_sim_allocated_bytes(1) >= PIECE);
     assert_int_equal(rmm_sim_allocated_bytes(0), 0);
@@ -698,15 +699,15 @@ static void share_with(int owner, int other)
     unsigned char *block;
 
     options.flags = RMM_POOL_VIRTUAL | RMM_POOL_PEER_ACCESS;
-    assert_cuda(rmm_sim_set_device(owner));
+    assert_cuda(rmm__sim_device_set(owner));
     assert_ok(rmm_pool_resource_create(NULL, &options, &pool));
     block = take(pool, 3 * MIB, NULL);
-    assert_cuda(rmm_sim_set_device(other));
+    assert_cuda(rmm__sim_device_set(other));
     stream = make_stream(RMM_STREAM_NON_BLOCKING);
     assert_cuda(sim_driver()->memset_async(block, 42, 3 * MIB, stream));
     assert_cuda(sim_driver()->stream_synchronize(stream));
     assert_cuda(sim_driver()->stream_destroy(stream));
-    assert_cuda(rmm_sim_set_device(0));
+    assert_cuda(rmm__sim_device_set(0));
     assert_int_equal(block[3 * MIB - 1], 42); /* refused otherwise: a violation */
     give(pool, block, 3 * MIB, NULL);
     rmm_resource_release(pool);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "core/host_memory.h"
+#include "driver/sim/control.h"
 
 /* --- what the driver refuses --------------------------------------------------------- */
 
@@ -23,7 +24,7 @@ static void grow_after_failures(uint64_t initial, uint64_t bytes, uint64_t maxim
                                  "physical_create:3,physical_create:4"));
         assert_int_equal(
             rmm_resource_alloc(pool, bytes, 0, NULL, &ptr), RMM_ERR_OUT_OF_MEMORY);
-        assert_true(rmm_sim_fail_struck());
+        assert_true(rmm__sim_fault_has_struck());
         assert_true(rmm_sim_fail(NULL));
     }
     assert_accounting_agrees(pool);
@@ -50,7 +51,7 @@ CASE(maps_nothing_where_the_device_has_less)
     assert_int_equal(
         rmm_resource_alloc(pool, (size_t)2048 * MIB, 0, NULL, &ptr),
         RMM_ERR_OUT_OF_MEMORY);
-    assert_false(rmm_sim_fail_struck());
+    assert_false(rmm__sim_fault_has_struck());
     assert_true(rmm_sim_fail(NULL));
     rmm_resource_release(pool);
 }
@@ -115,7 +116,7 @@ CASE(growth_that_cannot_enter_its_device_leaves_nothing)
     char plan[32];
     void *ptr = NULL;
 
-    assert_cuda(rmm_sim_set_device(1));
+    assert_cuda(rmm__sim_device_set(1));
     for (int nth = 1; nth <= 8; nth++) {
         (void)snprintf(plan, sizeof(plan), "device_set:%d", nth);
         assert_true(rmm_sim_fail(plan));
@@ -126,7 +127,7 @@ CASE(growth_that_cannot_enter_its_device_leaves_nothing)
         assert_accounting_agrees(pool);
         assert_ok(rmm_resource_trim(pool, 0));
     }
-    assert_cuda(rmm_sim_set_device(0));
+    assert_cuda(rmm__sim_device_set(0));
     rmm_resource_release(pool);
 }
 
@@ -141,7 +142,7 @@ static void gather_with_a_fault(const char *plan)
     give_every_second(pool, blocks);
     assert_true(rmm_sim_fail(plan));
     large = take(pool, BLOCKS / 2 * PIECE, NULL);
-    assert_true(rmm_sim_fail_struck());
+    assert_true(rmm__sim_fault_has_struck());
     assert_true(rmm_sim_fail(NULL));
     assert_accounting_agrees(pool);
     check_and_give_others(pool, blocks);
@@ -168,7 +169,7 @@ static void assert_one_piece_is_lost(const char *plan)
 
     assert_true(rmm_sim_fail(plan));
     second = take(pool, 8 * MIB, NULL);
-    assert_true(rmm_sim_fail_struck());
+    assert_true(rmm__sim_fault_has_struck());
     assert_true(rmm_sim_fail(NULL));
     assert_true(second >= first + 12 * MIB); /* not where it is */
     launch_fill(second, 8 * MIB, 5, NULL);
@@ -208,7 +209,7 @@ CASE(a_piece_that_cannot_be_let_in_anywhere_is_lost)
     assert_int_equal(
         rmm_resource_alloc(pool, BLOCKS / 2 * PIECE, 0, NULL, &large),
         RMM_ERR_OUT_OF_MEMORY);
-    assert_true(rmm_sim_fail_struck());
+    assert_true(rmm__sim_fault_has_struck());
     assert_true(rmm_sim_fail(NULL));
     assert_int_equal(reserved_of(pool), BLOCKS * PIECE);
     assert_int_equal(free_bytes_of(pool), (BLOCKS / 2 - 1) * PIECE);
@@ -314,7 +315,7 @@ TEST_CASE(reports_what_cannot_be_released)
     assert_ok(rmm_log_set_level(RMM_LEVEL_ERROR));
     assert_true(rmm_sim_fail("physical_release:1"));
     assert_ok(rmm_resource_trim(pool, 0));
-    assert_true(rmm_sim_fail_struck());
+    assert_true(rmm__sim_fault_has_struck());
     assert_true(rmm_sim_fail(NULL));
     assert_ok(rmm_log_set_level(RMM_LEVEL_OFF));
     rmm_log_to_stderr();
@@ -329,9 +330,9 @@ TEST_CASE(keeps_the_addresses_of_a_piece_that_stays_mapped)
 
     assert_true(rmm_sim_fail("address_unmap:1"));
     rmm_resource_release(pool);
-    assert_true(rmm_sim_fail_struck());
+    assert_true(rmm__sim_fault_has_struck());
     assert_true(rmm_sim_fail(NULL));
-    assert_true(rmm_sim_address_bytes() != 0);
+    assert_true(rmm__sim_address_bytes() != 0);
     assert_int_equal(rmm_sim_violations(), violations);
 }
 
@@ -341,11 +342,11 @@ TEST_CASE(unmaps_nothing_of_a_device_that_may_be_at_work)
     const uint64_t before = rmm_sim_allocated_bytes(0);
     rmm_resource_t *pool = make_virtual_pool(4 * MIB, 0);
 
-    assert_cuda(rmm_sim_set_device(1));
+    assert_cuda(rmm__sim_device_set(1));
     assert_true(rmm_sim_fail("device_set:1"));
     rmm_resource_release(pool);
-    assert_true(rmm_sim_fail_struck());
+    assert_true(rmm__sim_fault_has_struck());
     assert_true(rmm_sim_fail(NULL));
-    assert_cuda(rmm_sim_set_device(0));
+    assert_cuda(rmm__sim_device_set(0));
     assert_int_equal(rmm_sim_allocated_bytes(0), before + 4 * MIB);
 }

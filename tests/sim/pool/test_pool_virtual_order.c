@@ -4,6 +4,7 @@
  * and given back while late kernels of other blocks run. A kernel that touches what is
  * unmapped too early crashes; a copy that does is a violation.
  */
+#include "driver/sim/control.h"
 #include "sim/pool/order_traffic.h"
 
 #include "pool/engine_impl.h"
@@ -39,7 +40,7 @@ TEST_CASE(pieces_are_mapped_elsewhere_only_after_their_last_use)
         void *blocks[8];
         void *large;
 
-        rmm_sim_reseed(seed);
+        rmm__sim_reseed(seed);
         streams[0] = make_stream(RMM_STREAM_NON_BLOCKING);
         streams[1] = make_stream(RMM_STREAM_NON_BLOCKING);
         for (int i = 0; i < 8; i++) {

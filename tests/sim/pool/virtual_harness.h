@@ -6,6 +6,7 @@
 #ifndef RMM_TESTS_SIM_VIRTUAL_HARNESS_H
 #define RMM_TESTS_SIM_VIRTUAL_HARNESS_H
 
+#include "driver/sim/control.h"
 #include "sim/pool/pool_harness.h"
 
 #define PIECE (2 * MIB) /* the smallest */
@@ -13,11 +14,11 @@
 static inline int nothing_is_left(void **state)
 {
     (void)state;
-    if (rmm_sim_allocated_bytes(0) != 0 || rmm_sim_address_bytes() != 0) {
+    if (rmm_sim_allocated_bytes(0) != 0 || rmm__sim_address_bytes() != 0) {
         print_error(
             "%lu bytes and %lu addresses left\n",
             (unsigned long)rmm_sim_allocated_bytes(0),
-            (unsigned long)rmm_sim_address_bytes());
+            (unsigned long)rmm__sim_address_bytes());
         return -1;
     }
     return rmm_sim_violations() == 0 ? 0 : -1;

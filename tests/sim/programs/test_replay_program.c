@@ -597,7 +597,7 @@ TEST_CASE(holds_what_is_left_until_sigterm_and_ends_well)
         program_assert_status(&program, 0);
         assert_string_equal(program.err, "");
         assert_location(&segment, current_bytes, 0);
-        rmm_segment_close(&segment);
+        rmm__segment_close(&segment);
     }
 }
 

@@ -16,6 +16,7 @@
 #include <rmm/sim.h>
 
 #include "base/resource_impl.h"
+#include "driver/sim/control.h"
 #include "harness/runtime.h"
 #include "replay/replay.h"
 
@@ -135,7 +136,7 @@ mismatches(const plan_t *plan, rmm_resource_t *resource, uint64_t seed)
 {
     static replay_t replay;
     verify_report_t report;
-    rmm_sim_reseed(seed);
+    rmm__sim_reseed(seed);
     if (!replay_open(&replay, plan, resource, 0, verify_backend_select())) {
         fail_msg("%s", replay.error);
     }

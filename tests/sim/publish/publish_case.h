@@ -3,6 +3,7 @@
 #ifndef RMM_TESTS_SIM_PUBLISH_CASE_H
 #define RMM_TESTS_SIM_PUBLISH_CASE_H
 
+#include "harness/location_writer.h"
 #include "harness/runtime.h"
 
 #include "publish/accounting.h"
@@ -57,7 +58,7 @@ static inline void start_and_read(
 static inline void end_and_close(child_t *child, rmm_segment_t *segment)
 {
     assert_int_equal(child_wait(child), 0);
-    rmm_segment_close(segment);
+    rmm__segment_close(segment);
 }
 
 /* In a child: a resource's accounting on device 0, publishing when first called. */
@@ -80,13 +81,13 @@ open_accounting(rmm_accounting_t *accounting, const char *name, uint32_t instanc
 static inline void count_alloc(rmm_accounting_t *accounting, uint64_t bytes)
 {
     rmm__accounting_alloc_shared(accounting, bytes);
-    rmm__location_alloc(accounting->location, bytes);
+    location_alloc(accounting->location, bytes);
 }
 
 static inline void count_free(rmm_accounting_t *accounting, uint64_t bytes)
 {
     rmm__accounting_free_shared(accounting, bytes);
-    rmm__location_free(accounting->location, bytes);
+    location_free(accounting->location, bytes);
 }
 
 #endif /* RMM_TESTS_SIM_PUBLISH_CASE_H */

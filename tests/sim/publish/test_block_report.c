@@ -40,7 +40,7 @@ static int open_report(rmm_blocks_file_t *file)
     char name[RMM_SEGMENT_NAME_BYTES];
 
     assert_int_equal(runtime_count(&runtime, RMM_FILE_SEGMENT, name), 1);
-    return rmm_blocks_open(file, runtime.fd, name, geteuid());
+    return rmm__block_report_open(file, runtime.fd, name, geteuid());
 }
 
 static void read_report(const rmm_resource_t *mr)
@@ -51,14 +51,14 @@ static void read_report(const rmm_resource_t *mr)
     memset(report.counts, 0, sizeof(report.counts));
     assert_int_equal(open_report(&file), 0);
     assert_int_equal(file.header.number, atomic_load(&control_page()->report_number));
-    assert_true(rmm_blocks_find(&file, mr->instance_id, &report.resource));
-    report.row_count = rmm_blocks_read(&file, &report.resource, report.rows);
+    assert_true(rmm__block_report_find(&file, mr->instance_id, &report.resource));
+    report.row_count = rmm__block_report_read(&file, &report.resource, report.rows);
     assert_int_equal(report.row_count, report.resource.row_count);
     for (uint32_t i = 0; i < report.row_count; i++) {
         report.bytes[report.rows[i].state] += report.rows[i].bytes;
         report.counts[report.rows[i].state]++;
     }
-    rmm_blocks_close(&file);
+    rmm__block_report_close(&file);
 }
 
 /* One that a resource without blocks obeys, so that it changes nothing. */
@@ -272,8 +272,8 @@ TEST_CASE(reports_all_pools_at_once_and_no_other_resource)
     assert_int_equal(report.resource.row_count, 1 + 1 + 1); /* chunk, block, rest */
     assert_int_equal(open_report(&file), 0);
     assert_int_equal(file.header.resources_count, 2);
-    assert_false(rmm_blocks_find(&file, cuda->instance_id, &resource));
-    rmm_blocks_close(&file);
+    assert_false(rmm__block_report_find(&file, cuda->instance_id, &resource));
+    rmm__block_report_close(&file);
     give(first, ptr, 1000, NULL);
     give(second, other, 1000, NULL);
     rmm_resource_release(first);
@@ -293,8 +293,8 @@ TEST_CASE(does_nothing_for_a_report_that_was_withdrawn)
     assert_true(report_is_done());
     assert_int_equal(open_report(&after), 0);
     assert_int_equal(after.header.number, before.header.number);
-    rmm_blocks_close(&before);
-    rmm_blocks_close(&after);
+    rmm__block_report_close(&before);
+    rmm__block_report_close(&after);
     rmm_resource_release(pool);
     rmm_resource_release(other);
 }
@@ -429,7 +429,7 @@ TEST_CASE(whatever_fails_the_allocation_succeeds_and_nothing_is_left)
         assert_int_equal(open_report(&file), 0); /* this one, or the last one */
         made += file.header.number == atomic_load(&control_page()->report_number);
         refused += file.header.number != atomic_load(&control_page()->report_number);
-        rmm_blocks_close(&file);
+        rmm__block_report_close(&file);
         assert_int_equal(runtime_count(&runtime, RMM_FILE_TEMPORARY, NULL), 0);
     }
     assert_true(refused >= 6); /* list, directory, file, three writes, the name */
@@ -457,7 +457,7 @@ TEST_CASE(a_program_that_may_write_no_files_goes_on)
     assert_int_equal(open_report(&file), 0);
     assert_int_not_equal(
         file.header.number, atomic_load(&control_page()->report_number));
-    rmm_blocks_close(&file);
+    rmm__block_report_close(&file);
     assert_int_equal(runtime_count(&runtime, RMM_FILE_TEMPORARY, NULL), 0);
     rmm_resource_release(pool);
 }

@@ -177,11 +177,24 @@ static rmm_status_t build_limiting(rmm_resource_t *upstream, rmm_resource_t **ou
     return rmm_limiting_adaptor_create(upstream, &options, out);
 }
 
+static rmm_status_t build_wait(rmm_resource_t *upstream, rmm_resource_t **out)
+{
+    return rmm_wait_adaptor_create(upstream, NULL, out);
+}
+
+static rmm_status_t build_fallback(rmm_resource_t *upstream, rmm_resource_t **out)
+{
+    rmm_fallback_options_t options = RMM_FALLBACK_OPTIONS_INIT;
+
+    options.alternate = upstream;
+    return rmm_fallback_adaptor_create(upstream, &options, out);
+}
+
 typedef rmm_status_t (*build_fn)(rmm_resource_t *upstream, rmm_resource_t **out);
 
 static const build_fn builders[] = {
-    build_logging, build_statistics, build_tracking_stacks, build_limiting,
-    build_thread_safe};
+    build_logging,     build_statistics, build_tracking_stacks, build_limiting,
+    build_thread_safe, build_wait,       build_fallback};
 
 /* All that the library does without a GPU. */
 static void use_all_without_a_gpu(void)

@@ -98,12 +98,12 @@ static void read_list(listed_t *listed)
 
     *listed = (listed_t){.leaks = leaks, .capacity = ROWS};
     assert_int_equal(runtime_count(&runtime, RMM_FILE_SEGMENT, name), 1);
-    assert_int_equal(rmm_leaks_open(&file, runtime.fd, name, geteuid()), 0);
-    listed->left_out = rmm_leaks_each(&file, note_leak, listed);
-    rmm_leaks_each_module(&file, note_module, listed);
+    assert_int_equal(rmm__leaks_open(&file, runtime.fd, name, geteuid()), 0);
+    listed->left_out = rmm__leaks_each(&file, note_leak, listed);
+    rmm__leaks_each_module(&file, note_module, listed);
     listed->unlisted =
         atomic_load_explicit(&file.header.unlisted, memory_order_relaxed);
-    rmm_leaks_close(&file);
+    rmm__leaks_close(&file);
 }
 
 /* The file that a frame is in; "" for none. */

@@ -296,7 +296,12 @@ static void chains_sinks(child_t *self, void *argument)
 {
     const char *path = divert_stderr();
     link_up_t first, second;
+    rmm_log_fn fn;
+    void *arg;
 
+    CHECK(
+        rmm_log_exchange_callback(NULL, NULL, NULL, &arg) == RMM_ERR_INVALID_ARGUMENT);
+    CHECK(rmm_log_exchange_callback(NULL, NULL, &fn, NULL) == RMM_ERR_INVALID_ARGUMENT);
     chain(&first);
     CHECK(first.previous_fn != NULL);
     chain(&second);

@@ -9,7 +9,10 @@
 
 #include <rmm/host_resource.h>
 
+#include "core/clock.h"
 #include "segment/segment_log.h"
+
+#define HOUR_NS UINT64_C(3600000000000)
 
 static void open_segment(void)
 {
@@ -33,7 +36,9 @@ static void logs_and_waits(child_t *self, void *argument)
 
 typedef struct tally {
     uint64_t count, bad;
-    uint64_t next[8]; /* of each writing thread */
+    uint64_t next[8];    /* of each writing thread */
+    uint32_t threads[8]; /* what its messages name */
+    rmm_log_message_t message;
     char last[64];
 } tally_t;
 
@@ -42,6 +47,7 @@ static void tally_message(const rmm_log_message_t *message, void *arg)
     tally_t *tally = arg;
 
     tally->count++;
+    tally->message = *message;
     snprintf(tally->last, sizeof(tally->last), "%.63s", message->text);
 }
 
@@ -57,25 +63,28 @@ TEST_CASE(another_process_reads_it_and_sets_the_level)
     child_start_until(&child, logs_and_waits, NULL, 'l');
     runtime_segment(runtime, &segment);
     assert_int_equal(
-        rmm_segment_read_log(&segment, &cursor, false, tally_message, &tally), 0);
+        rmm__segment_read_log(&segment, &cursor, false, tally_message, &tally), 0);
     assert_int_equal(tally.count, 4);
     assert_string_equal(tally.last, "a critical one");
-    assert_true(rmm_segment_log_level(&segment, &level, &least));
+    assert_int_equal(tally.message.level, RMM_LEVEL_CRITICAL);
+    assert_int_equal(tally.message.thread, child.pid);
+    assert_in_range(rmm__clock_ns(CLOCK_REALTIME) - tally.message.time_ns, 0, HOUR_NS);
+    assert_true(rmm__segment_log_level(&segment, &level, &least));
     assert_int_equal(level, RMM_LEVEL_INFO);
     assert_int_equal(least, RMM_LOG_FLOOR);
 
-    assert_int_equal(rmm_control_open(&control, runtime->fd, &segment), 0);
-    assert_false(rmm_control_log_level(&control, &level));
-    assert_int_equal(rmm_control_set_log_level(&control, 7), -EINVAL);
-    assert_int_equal(rmm_control_set_log_level(&control, RMM_LEVEL_DEBUG), 0);
-    assert_true(rmm_control_log_level(&control, &level));
+    assert_int_equal(rmm__control_open(&control, runtime->fd, &segment), 0);
+    assert_false(rmm__control_log_level(&control, &level));
+    assert_int_equal(rmm__control_set_log_level(&control, 7), -EINVAL);
+    assert_int_equal(rmm__control_set_log_level(&control, RMM_LEVEL_DEBUG), 0);
+    assert_true(rmm__control_log_level(&control, &level));
     assert_int_equal(level, RMM_LEVEL_DEBUG);
     child_go_on_until(&child, 'l');
     assert_int_equal(
-        rmm_segment_read_log(&segment, &cursor, false, tally_message, &tally), 0);
+        rmm__segment_read_log(&segment, &cursor, false, tally_message, &tally), 0);
     assert_int_equal(tally.count, 4 + 5);
-    rmm_control_close(&control);
-    rmm_segment_close(&segment);
+    rmm__control_close(&control);
+    rmm__segment_close(&segment);
     assert_int_equal(child_wait(&child), 0);
     runtime_empty(runtime);
 }
@@ -114,13 +123,15 @@ static void check_numbered(const rmm_log_message_t *message, void *arg)
 {
     tally_t *tally = arg;
     unsigned writer, number, sum;
-    bool whole = sscanf(message->text, "%u %u %u", &writer, &number, &sum) == 3 &&
-                 writer < WRITERS && sum == writer + number &&
-                 number >= tally->next[writer];
+    bool whole =
+        sscanf(message->text, "%u %u %u", &writer, &number, &sum) == 3 &&
+        writer < WRITERS && sum == writer + number && number >= tally->next[writer] &&
+        (tally->next[writer] == 0 || message->thread == tally->threads[writer]);
 
     tally->count++;
     if (whole) {
         tally->next[writer] = number + 1;
+        tally->threads[writer] = message->thread;
     } else {
         tally->bad++;
     }
@@ -137,17 +148,20 @@ TEST_CASE(threads_write_whole_messages)
 
     child_start_until(&child, logs_from_threads, NULL, 'r');
     runtime_segment(runtime, &segment);
-    while (rmm_segment_is_live(&segment)) {
+    while (rmm__segment_is_live(&segment)) {
         assert_int_equal(
-            rmm_segment_read_log(&segment, &cursor, false, check_numbered, &tally), 0);
+            rmm__segment_read_log(&segment, &cursor, false, check_numbered, &tally), 0);
     }
     assert_int_equal(child_wait(&child), 0);
     assert_int_equal(
-        rmm_segment_read_log(&segment, &cursor, true, check_numbered, &tally), 0);
+        rmm__segment_read_log(&segment, &cursor, true, check_numbered, &tally), 0);
     assert_int_equal(tally.bad, 0);
     assert_int_equal(tally.count + cursor.lost, WRITERS * MESSAGES);
     assert_true(tally.count >= RMM_LOG_RECORDS / 2); /* the last ones, at least */
-    rmm_segment_close(&segment);
+    for (unsigned i = 1; i < WRITERS && tally.next[i] != 0; i++) {
+        assert_int_not_equal(tally.threads[i], tally.threads[0]);
+    }
+    rmm__segment_close(&segment);
     runtime_empty(runtime);
 }
 
@@ -176,9 +190,9 @@ TEST_CASE(a_killed_writer_leaves_a_log_that_can_be_read)
         child_kill(&child);
         runtime_segment(runtime, &segment);
         assert_int_equal(
-            rmm_segment_read_log(&segment, &cursor, true, tally_message, &tally), 0);
+            rmm__segment_read_log(&segment, &cursor, true, tally_message, &tally), 0);
         assert_true(tally.count <= RMM_LOG_RECORDS);
-        rmm_segment_close(&segment);
+        rmm__segment_close(&segment);
         runtime_empty(runtime);
     }
 }

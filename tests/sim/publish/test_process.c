@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "driver/sim/control.h"
 #include "harness/in_child.h"
 #include "harness/no_leak_check.h"
 #include "harness/runtime.h"
@@ -49,7 +50,7 @@ static int use_after_fork(void)
         return 3;
     }
     rmm_resource_dealloc_sync(the_pool, the_block, 1000, 0);
-    if (rmm_sim_active() && rmm_sim_fail_struck()) {
+    if (rmm_sim_active() && rmm__sim_fault_has_struck()) {
         return 4; /* CUDA was called, which does not survive fork() */
     }
     if (rmm_resource_get_stats(the_pool, &stats) != RMM_OK) {

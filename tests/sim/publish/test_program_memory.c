@@ -54,13 +54,13 @@ CASE(driver_memory_is_a_separate_resource)
     assert_location(&segment, reserved_bytes, 2 * MiB);
     assert_location(&segment, peak_bytes, 5 * MiB);
     assert_location(&segment, total_count, 2);
-    assert_int_equal(rmm_segment_slot_count(&segment), 2);
-    assert_true(rmm_segment_read_slot(&segment, 0, &record, NULL));
-    assert_string_equal(rmm_record_slot(&record)->type, "driver");
-    assert_int_equal(rmm_record_slot(&record)->location, 0);
+    assert_int_equal(rmm__segment_slot_count(&segment), 2);
+    assert_true(rmm__segment_read_slot(&segment, 0, &record, NULL));
+    assert_string_equal(rmm__record_slot(&record)->type, "driver");
+    assert_int_equal(rmm__record_slot(&record)->location, 0);
     assert_slot(&segment, 0, current_bytes, 2 * MiB);
-    assert_true(rmm_segment_read_slot(&segment, 1, &record, NULL));
-    assert_int_equal(rmm_record_slot(&record)->location, RMM_SEGMENT_HOST_LOCATION);
+    assert_true(rmm__segment_read_slot(&segment, 1, &record, NULL));
+    assert_int_equal(rmm__record_slot(&record)->location, RMM_SEGMENT_HOST_LOCATION);
     assert_slot(&segment, 1, current_bytes, MiB);
     child_go_on_until(&child, 'f');
     assert_location(&segment, current_bytes, 0);
@@ -202,8 +202,8 @@ static uint32_t live_slots(const rmm_segment_t *segment)
     rmm_record_t record;
     uint32_t live = 0;
 
-    for (uint32_t i = 0; i < rmm_segment_slot_count(segment); i++) {
-        live += rmm_segment_read_slot(segment, i, &record, NULL) ? 1 : 0;
+    for (uint32_t i = 0; i < rmm__segment_slot_count(segment); i++) {
+        live += rmm__segment_read_slot(segment, i, &record, NULL) ? 1 : 0;
     }
     return live;
 }

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include <rmm/cuda_resource.h>
+#include <rmm/pool_resource.h>
 #include <rmm/resource.h>
 
 #include "core/mutex.h"
@@ -49,8 +50,8 @@ CASE(another_process_reads_its_identity)
 
     start_and_read(&child, count_three_and_wait, NULL, 'r', &segment);
 
-    assert_true(rmm_segment_is_live(&segment));
-    assert_int_equal(rmm_segment_pid(&segment), child.pid);
+    assert_true(rmm__segment_is_live(&segment));
+    assert_int_equal(rmm__segment_pid(&segment), child.pid);
     assert_int_equal(segment.header.pid, child.pid);
     assert_int_equal(segment.uid, geteuid());
     assert_string_equal(segment.header.driver, "sim");
@@ -59,14 +60,42 @@ CASE(another_process_reads_its_identity)
     assert_true(segment.header.start_time_ticks > 0);
     clock_gettime(CLOCK_REALTIME, &now); /* time() may lag behind by a tick */
     assert_true(segment.header.start_time_ns / 1000000000u <= (uint64_t)now.tv_sec);
-    assert_true(rmm_segment_read_location(&segment, 0, &record));
-    assert_string_equal(rmm_record_location(&record)->uuid, "SIM-0");
-    assert_string_equal(rmm_record_location(&record)->name, "Simulated");
-    assert_int_equal(rmm_record_location(&record)->capacity_bytes, 80);
-    assert_false(rmm_segment_read_location(&segment, 1, &record));
+    assert_true(rmm__segment_read_location(&segment, 0, &record));
+    assert_string_equal(rmm__record_location(&record)->uuid, "SIM-0");
+    assert_string_equal(rmm__record_location(&record)->name, "Simulated");
+    assert_int_equal(rmm__record_location(&record)->capacity_bytes, 80);
+    assert_false(rmm__segment_read_location(&segment, 1, &record));
 
     assert_int_equal(fstat(segment.fd, &status), 0);
     assert_int_equal(status.st_mode & 07777, 0600);
+    end_and_close(&child, &segment);
+}
+
+/* The driver is asked why, and what it says is shown. */
+static void refuse_and_wait(child_t *self, void *argument)
+{
+    rmm_resource_t *cuda, *pool;
+    void *block;
+
+    CHECK(rmm_cuda_resource_create(&cuda) == RMM_OK);
+    CHECK(rmm_pool_resource_create(cuda, NULL, &pool) == RMM_OK);
+    CHECK(
+        rmm_resource_alloc(pool, (size_t)100 << 30, 0, NULL, &block) ==
+        RMM_ERR_OUT_OF_MEMORY);
+    child_pause(self, 'r');
+}
+
+CASE(a_refused_request_shows_what_the_device_has_free)
+{
+    rmm_segment_t segment;
+    rmm_record_t record;
+    const rmm_segment_location_t *location;
+    child_t child;
+
+    start_and_read(&child, refuse_and_wait, NULL, 'r', &segment);
+    assert_true(rmm__segment_read_location(&segment, 0, &record));
+    location = rmm__record_location(&record);
+    assert_in_range(location->device_free_bytes, 1, location->capacity_bytes);
     end_and_close(&child, &segment);
 }
 
@@ -90,23 +119,23 @@ CASE(figures_are_those_that_were_counted)
     assert_location(&segment, reserved_bytes, 4096);
     assert_location(&segment, oom_count, 1);
     assert_location(&segment, invalid_free_count, 1);
-    assert_true(rmm_segment_read_location(&segment, 0, &record));
-    assert_int_equal(rmm_record_location(&record)->device_free_bytes, 77);
+    assert_true(rmm__segment_read_location(&segment, 0, &record));
+    assert_int_equal(rmm__record_location(&record)->device_free_bytes, 77);
 
-    assert_int_equal(rmm_segment_slot_count(&segment), 1);
-    assert_true(rmm_segment_read_slot(&segment, 0, &record, &torn));
+    assert_int_equal(rmm__segment_slot_count(&segment), 1);
+    assert_true(rmm__segment_read_slot(&segment, 0, &record, &torn));
     assert_false(torn);
-    assert_string_equal(rmm_record_slot(&record)->name, "first");
-    assert_string_equal(rmm_record_slot(&record)->type, "test");
+    assert_string_equal(rmm__record_slot(&record)->name, "first");
+    assert_string_equal(rmm__record_slot(&record)->type, "test");
     assert_slot(&segment, 0, current_bytes, 400);
     assert_slot(&segment, 0, oom_count, 2);
     assert_slot(&segment, 0, invalid_free_count, 1);
 
     assert_int_equal(child_wait(&child), 0);
-    assert_false(rmm_segment_is_live(&segment));
-    assert_int_equal(rmm_segment_pid(&segment), 0);
+    assert_false(rmm__segment_is_live(&segment));
+    assert_int_equal(rmm__segment_pid(&segment), 0);
     assert_location(&segment, peak_bytes, 600);
-    rmm_segment_close(&segment);
+    rmm__segment_close(&segment);
 }
 
 static void use_a_resource(child_t *self, void *argument)
@@ -130,14 +159,14 @@ CASE(using_a_resource_is_enough_to_be_seen)
 
     start_and_read(&child, use_a_resource, NULL, 'r', &segment);
     assert_location(&segment, current_bytes, 1000);
-    assert_true(rmm_segment_read_slot(&segment, 0, &record, NULL));
-    assert_string_equal(rmm_record_slot(&record)->type, "cuda");
+    assert_true(rmm__segment_read_slot(&segment, 0, &record, NULL));
+    assert_string_equal(rmm__record_slot(&record)->type, "cuda");
     child_go_on_until(&child, 'f');
     assert_location(&segment, current_bytes, 0);
     assert_location(&segment, reserved_bytes, 0);
     assert_location(&segment, peak_bytes, 1000);
     assert_location(&segment, total_count, 1);
-    assert_false(rmm_segment_read_slot(&segment, 0, &record, NULL));
+    assert_false(rmm__segment_read_slot(&segment, 0, &record, NULL));
     end_and_close(&child, &segment);
 }
 
@@ -165,14 +194,14 @@ CASE(host_memory_is_a_location_and_the_driver_may_be_opened_later)
     start_and_read(&child, begin_with_host_memory, NULL, 'h', &segment);
     assert_string_equal(segment.header.driver, "none");
     assert_true(
-        rmm_segment_read_location(&segment, RMM_SEGMENT_HOST_LOCATION, &record));
-    assert_string_equal(rmm_record_location(&record)->name, "host memory");
-    assert_true(rmm_record_location(&record)->capacity_bytes > 0);
+        rmm__segment_read_location(&segment, RMM_SEGMENT_HOST_LOCATION, &record));
+    assert_string_equal(rmm__record_location(&record)->name, "host memory");
+    assert_true(rmm__record_location(&record)->capacity_bytes > 0);
     assert_int_equal(
         location_figure(
             &segment, RMM_SEGMENT_HOST_LOCATION, RMM_LOCATION_STAT_current_bytes),
         10);
-    rmm_segment_close(&segment);
+    rmm__segment_close(&segment);
     child_go_on_until(&child, 'c');
     runtime_segment(&runtime, &segment);
     assert_string_equal(segment.header.driver, "cuda");
@@ -218,22 +247,22 @@ CASE(a_full_slot_table_loses_names_but_no_figures)
     uint32_t generation;
 
     start_and_read(&child, fill_the_slot_table, NULL, 'f', &segment);
-    assert_int_equal(rmm_segment_slot_count(&segment), RMM_SEGMENT_SLOTS);
+    assert_int_equal(rmm__segment_slot_count(&segment), RMM_SEGMENT_SLOTS);
     assert_location(&segment, current_bytes, MANY * (MANY + 1) / 2);
-    assert_true(rmm_segment_read_slot(&segment, 100, &record, NULL));
-    assert_int_equal(rmm_record_slot(&record)->instance_id, 101);
-    generation = rmm_record_slot(&record)->generation;
+    assert_true(rmm__segment_read_slot(&segment, 100, &record, NULL));
+    assert_int_equal(rmm__record_slot(&record)->instance_id, 101);
+    generation = rmm__record_slot(&record)->generation;
 
     child_go_on_until(&child, 'c');
-    assert_false(rmm_segment_read_slot(&segment, 100, &record, NULL));
-    assert_false(rmm_segment_read_slot(&segment, 200, &record, NULL));
-    assert_true(rmm_segment_read_slot(&segment, 255, &record, NULL));
+    assert_false(rmm__segment_read_slot(&segment, 100, &record, NULL));
+    assert_false(rmm__segment_read_slot(&segment, 200, &record, NULL));
+    assert_true(rmm__segment_read_slot(&segment, 255, &record, NULL));
 
     child_go_on_until(&child, 'r');
-    assert_true(rmm_segment_read_slot(&segment, 100, &record, NULL));
-    assert_int_equal(rmm_record_slot(&record)->instance_id, 1000);
-    assert_int_equal(rmm_record_slot(&record)->generation, generation + 4);
-    assert_string_equal(rmm_record_slot(&record)->name, "second life");
+    assert_true(rmm__segment_read_slot(&segment, 100, &record, NULL));
+    assert_int_equal(rmm__record_slot(&record)->instance_id, 1000);
+    assert_int_equal(rmm__record_slot(&record)->generation, generation + 4);
+    assert_string_equal(rmm__record_slot(&record)->name, "second life");
     assert_slot(&segment, 100, total_count, 0);
     end_and_close(&child, &segment);
 }
@@ -253,13 +282,13 @@ static void obey_words(child_t *self, void *argument)
     while ((word = child_hear(self)) != 0) {
         if (word == 'a') {
             held++;
-            rmm__location_alloc(0, 100);
+            location_alloc(0, 100);
         }
         if (exclusive) {
             rmm__accounting_begin_exclusive(&accounting);
         }
         for (uint64_t i = 0; word == 'f' && i < held; i++) {
-            rmm__location_free(0, 100);
+            location_free(0, 100);
             if (exclusive) {
                 rmm__accounting_free_exclusive(&accounting, 100, 156);
             } else {
@@ -290,7 +319,7 @@ static void tell(child_t *child, const char *words)
 static void open_both(rmm_segment_t *segment, rmm_control_t *control)
 {
     runtime_segment(&runtime, segment);
-    assert_int_equal(rmm_control_open(control, runtime.fd, segment), 0);
+    assert_int_equal(rmm__control_open(control, runtime.fd, segment), 0);
 }
 
 static bool place_reset_is_pending(rmm_segment_t *segment, rmm_control_t *control)
@@ -298,9 +327,9 @@ static bool place_reset_is_pending(rmm_segment_t *segment, rmm_control_t *contro
     rmm_record_t record;
     rmm_control_location_t request;
 
-    assert_true(rmm_segment_read_location(segment, 0, &record));
-    assert_int_equal(rmm_control_read_location(control, 0, &request), 0);
-    return rmm_record_location(&record)->peak_reset_seen != request.peak_reset;
+    assert_true(rmm__segment_read_location(segment, 0, &record));
+    assert_int_equal(rmm__control_read_location(control, 0, &request), 0);
+    return rmm__record_location(&record)->peak_reset_seen != request.peak_reset;
 }
 
 CASE(a_peak_is_reset_at_the_next_allocation)
@@ -314,7 +343,7 @@ CASE(a_peak_is_reset_at_the_next_allocation)
     tell(&child, "aaaafa");
     assert_location(&segment, peak_bytes, 400);
 
-    assert_int_equal(rmm_control_reset_location_peak(&control, 0), 0);
+    assert_int_equal(rmm__control_reset_location_peak(&control, 0), 0);
     assert_true(place_reset_is_pending(&segment, &control));
     tell(&child, "f");
     assert_true(place_reset_is_pending(&segment, &control));
@@ -326,14 +355,14 @@ CASE(a_peak_is_reset_at_the_next_allocation)
     assert_location(&segment, lifetime_peak_bytes, 400);
     assert_slot(&segment, 0, peak_bytes, 400);
 
-    assert_int_equal(rmm_control_reset_node_peak(&control, 0), 0);
+    assert_int_equal(rmm__control_reset_node_peak(&control, 0), 0);
     tell(&child, "fa");
     assert_location(&segment, node_peak_bytes, 100);
     assert_location(&segment, node_peak_count, 1);
     assert_location(&segment, peak_bytes, 200);
     assert_int_equal(child_wait(&child), 0);
-    rmm_control_close(&control);
-    rmm_segment_close(&segment);
+    rmm__control_close(&control);
+    rmm__segment_close(&segment);
 }
 
 /* argument of obey_words: whether the slot is written in the exclusive way */
@@ -348,7 +377,7 @@ static void check_slot_reset(void *exclusive)
     tell(&child, "aaafa");
     assert_slot(&segment, 0, peak_bytes, 300);
     assert_slot(&segment, 0, current_bytes, 100);
-    assert_int_equal(rmm_control_reset_slot_peak(&control, 0), 0);
+    assert_int_equal(rmm__control_reset_slot_peak(&control, 0), 0);
     tell(&child, "a");
     assert_slot(&segment, 0, peak_bytes, 200);
     assert_slot(&segment, 0, peak_count, 2);
@@ -356,8 +385,8 @@ static void check_slot_reset(void *exclusive)
     assert_location(&segment, peak_bytes, 300);
     assert_slot(&segment, 0, padding_bytes, exclusive != NULL ? 2 * 156 : 0);
     assert_int_equal(child_wait(&child), 0);
-    rmm_control_close(&control);
-    rmm_segment_close(&segment);
+    rmm__control_close(&control);
+    rmm__segment_close(&segment);
 }
 
 CASE(a_slots_peak_is_its_own)
@@ -401,11 +430,11 @@ CASE(a_pending_request_shows_the_current_value_and_binds_no_successor)
 
     child_start_until(&child, read_own_peak, NULL, 'r');
     open_both(&segment, &control);
-    assert_int_equal(rmm_control_reset_slot_peak(&control, 0), 0);
-    assert_int_equal(rmm_control_reset_slot_peak(&control, 1), 0);
+    assert_int_equal(rmm__control_reset_slot_peak(&control, 0), 0);
+    assert_int_equal(rmm__control_reset_slot_peak(&control, 1), 0);
     child_end(&child);
-    rmm_control_close(&control);
-    rmm_segment_close(&segment);
+    rmm__control_close(&control);
+    rmm__segment_close(&segment);
 }
 
 /* --- records that are still being written ------------------------------------------- */
@@ -522,7 +551,7 @@ CASE(eight_threads_leave_exact_figures_and_the_exact_peak)
     assert_slot(&segment, 0, total_bytes, bytes);
     assert_slot(&segment, 0, peak_bytes, 8000);
     assert_slot(&segment, 0, peak_count, THREADS);
-    rmm_segment_close(&segment);
+    rmm__segment_close(&segment);
 }
 
 static void *allocate_until_told(void *argument)
@@ -534,7 +563,7 @@ static void *allocate_until_told(void *argument)
         count_alloc(&contenders->accounting, 100);
         count_free(&contenders->accounting, 200);
         rmm__accounting_free_shared(&contenders->accounting, 0);
-        rmm__location_free(0, 0);
+        location_free(0, 0);
     }
     return NULL;
 }
@@ -566,20 +595,20 @@ CASE(resets_amid_allocations_never_leave_a_wrong_mark)
     child_start_until(&child, run_contenders_under_resets, NULL, 'r');
     open_both(&segment, &control);
     for (int i = 0; i < 300; i++) {
-        assert_int_equal(rmm_control_reset_location_peak(&control, 0), 0);
-        assert_int_equal(rmm_control_reset_slot_peak(&control, 0), 0);
+        assert_int_equal(rmm__control_reset_location_peak(&control, 0), 0);
+        assert_int_equal(rmm__control_reset_slot_peak(&control, 0), 0);
         assert_true(location_figure(&segment, 0, RMM_LOCATION_STAT_peak_bytes) <= 1600);
         assert_true(location_figure(&segment, 0, RMM_LOCATION_STAT_peak_count) <= 16);
         assert_true(slot_figure(&segment, 0, RMM_SLOT_STAT_peak_bytes) <= 1600);
     }
     assert_int_equal(child_hear(&child), 'j');
-    assert_int_equal(rmm_control_reset_location_peak(&control, 0), 0);
-    assert_int_equal(rmm_control_reset_slot_peak(&control, 0), 0);
+    assert_int_equal(rmm__control_reset_location_peak(&control, 0), 0);
+    assert_int_equal(rmm__control_reset_slot_peak(&control, 0), 0);
     assert_int_equal(child_wait(&child), 0);
     assert_location(&segment, peak_bytes, 50);
     assert_slot(&segment, 0, peak_bytes, 50);
-    rmm_control_close(&control);
-    rmm_segment_close(&segment);
+    rmm__control_close(&control);
+    rmm__segment_close(&segment);
 }
 
 /* --- groups that agree -------------------------------------------------------------- */
@@ -611,17 +640,17 @@ assert_group_agrees(const rmm_segment_t *segment, const rmm_record_t *record)
     uint64_t free_bytes, largest, reserved, count, bytes, padding;
 
     assert_true(
-        rmm_segment_slot_stat(segment, record, RMM_SLOT_STAT_free_bytes, &free_bytes));
-    assert_true(rmm_segment_slot_stat(
+        rmm__segment_slot_stat(segment, record, RMM_SLOT_STAT_free_bytes, &free_bytes));
+    assert_true(rmm__segment_slot_stat(
         segment, record, RMM_SLOT_STAT_largest_free_bytes, &largest));
-    assert_true(rmm_segment_slot_stat(
+    assert_true(rmm__segment_slot_stat(
         segment, record, RMM_SLOT_STAT_reserved_bytes, &reserved));
     assert_true(
-        rmm_segment_slot_stat(segment, record, RMM_SLOT_STAT_total_count, &count));
+        rmm__segment_slot_stat(segment, record, RMM_SLOT_STAT_total_count, &count));
     assert_true(
-        rmm_segment_slot_stat(segment, record, RMM_SLOT_STAT_current_bytes, &bytes));
+        rmm__segment_slot_stat(segment, record, RMM_SLOT_STAT_current_bytes, &bytes));
     assert_true(
-        rmm_segment_slot_stat(segment, record, RMM_SLOT_STAT_padding_bytes, &padding));
+        rmm__segment_slot_stat(segment, record, RMM_SLOT_STAT_padding_bytes, &padding));
     assert_int_equal(largest, free_bytes);
     assert_int_equal(reserved, free_bytes);
     assert_int_equal(count, free_bytes);
@@ -639,7 +668,7 @@ CASE(a_reader_sees_only_groups_that_agree)
 
     start_and_read(&child, write_groups, NULL, 'r', &segment);
     for (int i = 0; i < 20000 && agreed < 2000; i++) {
-        assert_true(rmm_segment_read_slot(&segment, 0, &record, &torn));
+        assert_true(rmm__segment_read_slot(&segment, 0, &record, &torn));
         if (!torn) {
             assert_group_agrees(&segment, &record);
             agreed++;
@@ -647,5 +676,5 @@ CASE(a_reader_sees_only_groups_that_agree)
     }
     assert_true(agreed > 0);
     child_kill(&child);
-    rmm_segment_close(&segment);
+    rmm__segment_close(&segment);
 }

@@ -57,11 +57,11 @@ static void check_last_figures(const rmm_segment_t *segment)
     rmm_record_t record;
     bool torn;
 
-    assert_true(rmm_segment_read_slot(segment, 0, &record, &torn));
+    assert_true(rmm__segment_read_slot(segment, 0, &record, &torn));
     assert_true(
-        rmm_segment_slot_stat(segment, &record, RMM_SLOT_STAT_current_bytes, &bytes));
-    assert_true(
-        rmm_segment_slot_stat(segment, &record, RMM_SLOT_STAT_padding_bytes, &padding));
+        rmm__segment_slot_stat(segment, &record, RMM_SLOT_STAT_current_bytes, &bytes));
+    assert_true(rmm__segment_slot_stat(
+        segment, &record, RMM_SLOT_STAT_padding_bytes, &padding));
     if (torn) { /* each figure is still one that was written */
         assert_true(bytes == 0 || bytes == 64);
         assert_true(padding == 0 || padding == 192);
@@ -82,12 +82,12 @@ CASE(a_writer_killed_at_any_moment_leaves_a_dead_and_readable_segment)
         child_t child;
 
         start_and_read(&child, write_sections, NULL, 'r', &segment);
-        assert_true(rmm_segment_is_live(&segment));
+        assert_true(rmm__segment_is_live(&segment));
         nanosleep(&pause, NULL);
         child_kill(&child);
-        assert_false(rmm_segment_is_live(&segment));
+        assert_false(rmm__segment_is_live(&segment));
         check_last_figures(&segment);
-        rmm_segment_close(&segment);
+        rmm__segment_close(&segment);
         runtime_empty(&runtime);
     }
 }
@@ -113,13 +113,13 @@ CASE(killed_inside_a_section_it_is_torn)
     child_start(&child, die_inside_a_section, NULL);
     assert_true(WIFSIGNALED(child_wait(&child)));
     runtime_segment(&runtime, &segment);
-    assert_false(rmm_segment_is_live(&segment));
-    assert_true(rmm_segment_read_slot(&segment, 0, &record, &torn));
+    assert_false(rmm__segment_is_live(&segment));
+    assert_true(rmm__segment_read_slot(&segment, 0, &record, &torn));
     assert_true(torn);
     assert_true(
-        rmm_segment_slot_stat(&segment, &record, RMM_SLOT_STAT_free_bytes, &value));
+        rmm__segment_slot_stat(&segment, &record, RMM_SLOT_STAT_free_bytes, &value));
     assert_int_equal(value, 5);
-    rmm_segment_close(&segment);
+    rmm__segment_close(&segment);
 }
 
 CASE(the_next_program_marks_what_the_last_one_left)
@@ -166,13 +166,13 @@ CASE(two_processes_are_two_segments)
     assert_int_equal(runtime_count(&runtime, RMM_FILE_SEGMENT, NULL), 2);
     directory = opendir(runtime.path);
     while ((entry = readdir(directory)) != NULL) {
-        if (rmm_segment_name_parse(entry->d_name, NULL)) {
+        if (rmm__segment_name_parse(entry->d_name, NULL)) {
             assert_int_equal(
-                rmm_segment_open(&segment, runtime.fd, entry->d_name, reason),
+                rmm__segment_open(&segment, runtime.fd, entry->d_name, reason),
                 RMM_SEGMENT_GOOD);
             assert_int_equal(bytes_at_place(&segment), 100);
-            seen += rmm_segment_pid(&segment);
-            rmm_segment_close(&segment);
+            seen += rmm__segment_pid(&segment);
+            rmm__segment_close(&segment);
         }
     }
     closedir(directory);
@@ -224,19 +224,19 @@ CASE(a_forked_child_neither_crashes_nor_counts_nor_keeps_it_alive)
     assert_int_equal(runtime_count(&runtime, RMM_FILE_SEGMENT, NULL), 1);
     assert_int_equal(runtime_count(&runtime, RMM_FILE_SIDE, NULL), 2);
     runtime_segment(&runtime, &segment);
-    assert_int_equal(rmm_segment_pid(&segment), child.pid);
+    assert_int_equal(rmm__segment_pid(&segment), child.pid);
     assert_int_equal(bytes_at_place(&segment), 100);
     assert_location(&segment, total_count, 1);
-    assert_int_equal(rmm_segment_slot_count(&segment), 2);
+    assert_int_equal(rmm__segment_slot_count(&segment), 2);
 
     kill(child.pid, SIGKILL);
     assert_int_equal(waitpid(child.pid, NULL, 0), child.pid);
-    assert_false(rmm_segment_is_live(&segment)); /* its child still waits */
+    assert_false(rmm__segment_is_live(&segment)); /* its child still waits */
     child_note_ends(child.in, child.out, 0, 0);
     close(child.out); /* and now ends */
     assert_int_equal(child_hear(&child), 0);
     close(child.in);
-    rmm_segment_close(&segment);
+    rmm__segment_close(&segment);
 }
 
 static void fork_first(child_t *self, void *argument)
@@ -261,10 +261,10 @@ CASE(a_child_forked_before_any_segment_makes_its_own)
     assert_int_not_equal(child_hear(&child), 0);
     assert_int_not_equal(child_hear(&child), 0);
     runtime_segment(&runtime, &segment);
-    assert_int_not_equal(rmm_segment_pid(&segment), child.pid);
-    assert_int_equal(rmm_segment_pid(&segment), segment.header.pid);
+    assert_int_not_equal(rmm__segment_pid(&segment), child.pid);
+    assert_int_equal(rmm__segment_pid(&segment), segment.header.pid);
     assert_int_equal(bytes_at_place(&segment), 100);
-    rmm_segment_close(&segment);
+    rmm__segment_close(&segment);
     child_wait(&child);
 }
 
@@ -281,10 +281,10 @@ static void publish_and_exec(child_t *self, void *argument)
  * return a little before it closes what is to be closed. */
 static bool dies_soon(const rmm_segment_t *segment)
 {
-    for (int i = 0; i < 10000 && rmm_segment_is_live(segment); i++) {
+    for (int i = 0; i < 10000 && rmm__segment_is_live(segment); i++) {
         usleep(1000);
     }
-    return !rmm_segment_is_live(segment);
+    return !rmm__segment_is_live(segment);
 }
 
 CASE(another_program_in_the_same_process_does_not_keep_it_alive)
@@ -297,7 +297,7 @@ CASE(another_program_in_the_same_process_does_not_keep_it_alive)
     runtime_segment(&runtime, &segment);
     assert_true(dies_soon(&segment));
     assert_int_equal(waitpid(child.pid, NULL, WNOHANG), 0); /* it goes on */
-    rmm_segment_close(&segment);
+    rmm__segment_close(&segment);
     child_kill(&child);
 }
 
@@ -327,7 +327,7 @@ CASE(a_spawned_program_does_not_keep_it_alive)
     assert_int_equal(kill(*pid, 0), 0);
     assert_true(dies_soon(&segment));
     kill(*pid, SIGKILL);
-    rmm_segment_close(&segment);
+    rmm__segment_close(&segment);
     munmap(pid, sizeof(*pid));
 }
 
@@ -374,8 +374,8 @@ CASE(no_child_forked_meanwhile_inherits_the_lock)
         child_start(&child, publish_amid_forks, NULL);
         assert_true(WIFSIGNALED(child_wait(&child)));
         runtime_segment(&runtime, &segment);
-        assert_false(rmm_segment_is_live(&segment));
-        rmm_segment_close(&segment);
+        assert_false(rmm__segment_is_live(&segment));
+        rmm__segment_close(&segment);
         runtime_empty(&runtime);
     }
 }
@@ -411,17 +411,17 @@ static int look_at_all(void)
         rmm_segment_t segment;
         rmm_control_t control;
 
-        if (!rmm_segment_name_parse(entry->d_name, NULL)) {
+        if (!rmm__segment_name_parse(entry->d_name, NULL)) {
             continue;
         }
-        if (rmm_segment_open(&segment, runtime.fd, entry->d_name, reason) !=
+        if (rmm__segment_open(&segment, runtime.fd, entry->d_name, reason) !=
             RMM_SEGMENT_GOOD) {
             fail_msg("%s: %s", entry->d_name, reason);
         }
-        assert_true(rmm_segment_is_live(&segment));
-        assert_int_equal(rmm_control_open(&control, runtime.fd, &segment), 0);
-        rmm_control_close(&control);
-        rmm_segment_close(&segment);
+        assert_true(rmm__segment_is_live(&segment));
+        assert_int_equal(rmm__control_open(&control, runtime.fd, &segment), 0);
+        rmm__control_close(&control);
+        rmm__segment_close(&segment);
         count++;
     }
     closedir(directory);

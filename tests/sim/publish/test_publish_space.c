@@ -105,21 +105,21 @@ static void check_last_state(void)
     bool said = false;
 
     runtime_segment(&runtime, &segment);
-    assert_false(rmm_segment_is_live(&segment));
+    assert_false(rmm__segment_is_live(&segment));
     assert_location(&segment, current_bytes, 1000);
     assert_location(&segment, total_bytes, 1500);
     assert_location(&segment, total_count, 2);
     assert_location(&segment, freed_count, 1);
     assert_location(&segment, peak_bytes, 1500);
-    assert_int_equal(rmm_segment_slot_count(&segment), 2);
-    assert_true(rmm_segment_read_slot(&segment, 1, &record, NULL));
-    assert_string_equal(rmm_record_slot(&record)->type, "pool");
+    assert_int_equal(rmm__segment_slot_count(&segment), 2);
+    assert_true(rmm__segment_read_slot(&segment, 1, &record, NULL));
+    assert_string_equal(rmm__record_slot(&record)->type, "pool");
     assert_slot(&segment, 1, current_bytes, 1000);
     assert_slot(&segment, 1, peak_bytes, 1500);
     assert_int_equal(
-        rmm_segment_read_log(&segment, &cursor, true, note_last_words, &said), 0);
+        rmm__segment_read_log(&segment, &cursor, true, note_last_words, &said), 0);
     assert_true(said);
-    rmm_segment_close(&segment);
+    rmm__segment_close(&segment);
 }
 
 CASE(an_ended_program_leaves_8_kib_with_all_that_was_shown)
@@ -202,7 +202,7 @@ static void use_all_locations(void)
         rmm__location_open(
             i, &(rmm_location_identity_t){
                    .uuid = "SIM", .pci_bus_id = "", .name = "", .capacity_bytes = i});
-        rmm__location_alloc(i, 100);
+        location_alloc(i, 100);
         CHECK(rmm__locations[i].current_bytes == 100);
         CHECK(rmm__locations[i].peak_bytes == 100);
     }
@@ -291,7 +291,7 @@ static void check_what_is_shown(const rmm_segment_t *segment)
 {
     rmm_ring_cursor_t cursor = {0};
     uint64_t read = 0;
-    uint32_t slots = rmm_segment_slot_count(segment), locations = 0;
+    uint32_t slots = rmm__segment_slot_count(segment), locations = 0;
     rmm_record_t record;
 
     assert_location(segment, current_bytes, 5 + MANY_SLOTS * (MANY_SLOTS + 1) / 2);
@@ -301,7 +301,7 @@ static void check_what_is_shown(const rmm_segment_t *segment)
         assert_slot(segment, i, total_bytes, i);
     }
     for (uint32_t i = 1; i < RMM_SEGMENT_LOCATIONS; i++) {
-        if (rmm_segment_read_location(segment, i, &record)) {
+        if (rmm__segment_read_location(segment, i, &record)) {
             locations++;
             assert_int_equal(
                 location_figure(segment, i, RMM_LOCATION_STAT_total_bytes), 100);
@@ -309,7 +309,7 @@ static void check_what_is_shown(const rmm_segment_t *segment)
     }
     assert_in_range(locations, 3, 12); /* beside the first, on its pages */
     assert_int_equal(
-        rmm_segment_read_log(segment, &cursor, true, note_message, &read), 0);
+        rmm__segment_read_log(segment, &cursor, true, note_message, &read), 0);
     assert_in_range(read, 1, 20);
     assert_true(read + cursor.lost >= MESSAGES);
 }
@@ -328,10 +328,10 @@ CASE(a_disk_that_fills_up_later_costs_names_and_no_figures)
     snprintf(place.path, sizeof(place.path), "/proc/%d/cwd", (int)child.pid);
     assert_int_equal(runtime_count(&place, RMM_FILE_SEGMENT, name), 1);
     assert_int_equal(
-        rmm_segment_open(&segment, place.fd, name, reason), RMM_SEGMENT_GOOD);
+        rmm__segment_open(&segment, place.fd, name, reason), RMM_SEGMENT_GOOD);
     check_what_is_shown(&segment);
     assert_non_null(strstr(logged(), "/rmm will not show device"));
-    rmm_segment_close(&segment);
+    rmm__segment_close(&segment);
     close(place.fd);
     assert_int_equal(child_wait(&child), 0);
 }
@@ -372,7 +372,7 @@ CASE(an_old_kernel_gives_all_its_space_at_the_start)
     child_t child;
 
     start_and_read(&child, use_an_old_kernel, NULL, 'r', &segment);
-    assert_int_equal(rmm_segment_slot_count(&segment), RMM_SEGMENT_SLOTS);
+    assert_int_equal(rmm__segment_slot_count(&segment), RMM_SEGMENT_SLOTS);
     assert_location(&segment, total_count, MANY_SLOTS);
     assert_int_equal(location_figure(&segment, 31, RMM_LOCATION_STAT_total_bytes), 100);
     assert_int_equal(fstat(segment.fd, &status), 0);
@@ -417,7 +417,7 @@ CASE(threads_that_need_the_same_page_all_find_it)
 
         start_and_read(&child, log_from_many_threads, NULL, 'r', &segment);
         assert_int_equal(
-            rmm_segment_read_log(&segment, &cursor, false, note_message, &read), 0);
+            rmm__segment_read_log(&segment, &cursor, false, note_message, &read), 0);
         assert_int_equal(cursor.next, LOGGERS * 40);
         assert_in_range(read, RMM_LOG_RECORDS - LOGGERS, RMM_LOG_RECORDS);
         end_and_close(&child, &segment);

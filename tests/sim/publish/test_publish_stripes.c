@@ -22,10 +22,10 @@ static void *pass_over_the_stripes(void *argument)
     uint32_t stripe = runner->stripe;
 
     for (int i = 0; i < ROUNDS; i++) {
-        rmm__location_alloc_striped(0, stripe, 100, 156);
+        rmm__location_alloc_striped(accounting, stripe, 100, 156);
         rmm__accounting_alloc_striped(accounting, stripe, 100, 156);
         stripe = (stripe + 5) % RMM_SEGMENT_STRIPES;
-        rmm__location_free_striped(0, stripe, 100, 156);
+        rmm__location_free_striped(accounting, stripe, 100, 156);
         rmm__accounting_free_striped(accounting, stripe, 100, 156);
     }
     return NULL;
@@ -63,11 +63,11 @@ static uint64_t live_count_of(const rmm_segment_t *segment)
     rmm_record_t record;
     uint64_t total, freed;
 
-    assert_true(rmm_segment_read_slot(segment, 0, &record, NULL));
+    assert_true(rmm__segment_read_slot(segment, 0, &record, NULL));
     assert_true(
-        rmm_segment_slot_stat(segment, &record, RMM_SLOT_STAT_total_count, &total));
+        rmm__segment_slot_stat(segment, &record, RMM_SLOT_STAT_total_count, &total));
     assert_true(
-        rmm_segment_slot_stat(segment, &record, RMM_SLOT_STAT_freed_count, &freed));
+        rmm__segment_slot_stat(segment, &record, RMM_SLOT_STAT_freed_count, &freed));
     return rmm_live_count(total, freed);
 }
 
@@ -134,7 +134,7 @@ CASE(a_slot_goes_from_plain_stores_to_stripes)
     assert_slot(&segment, 0, padding_bytes, 180);
     assert_slot(&segment, 0, free_bytes, 5000 + 512 - 1024);
     assert_int_equal(live_count_of(&segment), 2);
-    rmm_segment_close(&segment);
+    rmm__segment_close(&segment);
 }
 
 typedef struct runner_here {

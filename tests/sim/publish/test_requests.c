@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "driver/sim/control.h"
 #include "harness/in_child.h"
 #include "harness/limit_requests.h"
 #include "harness/runtime.h"
@@ -142,7 +143,7 @@ static void grow_beyond_the_limit(const char *plan_or_NULL)
     limit_location(mr, limit);
     assert_true(rmm_sim_fail(plan_or_NULL));
     assert_int_equal(try_take(mr, bytes, &ptr), RMM_ERR_OUT_OF_MEMORY);
-    assert_int_equal(rmm_sim_fail_struck(), plan_or_NULL != NULL);
+    assert_int_equal(rmm__sim_fault_has_struck(), plan_or_NULL != NULL);
     assert_non_null(strstr(rmm_last_error_message(), "/limit_bytes"));
     assert_true(rmm_sim_fail(NULL));
     assert_int_equal(stats_of(mr).oom_count, 1);

@@ -39,15 +39,32 @@ static void take_slot(const rmm_segment_t *segment, uint32_t slot, picture_t *pi
 {
     rmm_record_t record;
 
-    if (!rmm_segment_read_slot(segment, slot, &record, NULL)) {
+    if (!rmm__segment_read_slot(segment, slot, &record, NULL)) {
         return;
     }
     assert_true(picture->slot_count < SLOTS_MAX);
-    picture->ids[picture->slot_count] = rmm_record_slot(&record)->instance_id;
+    picture->ids[picture->slot_count] = rmm__record_slot(&record)->instance_id;
     for (uint32_t i = 0; i < RMM_SLOT_STAT_COUNT; i++) {
         picture->slots[picture->slot_count][i] = slot_figure(segment, slot, i);
     }
     picture->slot_count++;
+}
+
+/* Readers of other languages go by the length. */
+static void assert_lengths(const rmm_segment_t *segment, const picture_t *picture)
+{
+    const rmm_segment_header_t *header = &segment->header;
+    const size_t head = offsetof(rmm_segment_log_record_t, text);
+
+    for (uint32_t i = 0; i < picture->message_count; i++) {
+        const rmm_log_message_t *message = &picture->messages[i];
+        uint64_t place = message->number % header->log_count;
+        rmm_segment_log_record_t record;
+        off_t at = (off_t)(header->log_offset + place * header->log_stride);
+
+        assert_int_equal(pread(segment->fd, &record, head, at), head);
+        assert_int_equal(record.length, strlen(message->text));
+    }
 }
 
 static void take_picture(const rmm_segment_t *segment, picture_t *picture)
@@ -58,12 +75,13 @@ static void take_picture(const rmm_segment_t *segment, picture_t *picture)
     for (uint32_t i = 0; i < RMM_LOCATION_STAT_COUNT; i++) {
         picture->location[i] = location_figure(segment, 0, i);
     }
-    for (uint32_t i = 0; i < rmm_segment_slot_count(segment); i++) {
+    for (uint32_t i = 0; i < rmm__segment_slot_count(segment); i++) {
         take_slot(segment, i, picture);
     }
     assert_int_equal(
-        rmm_segment_read_log(segment, &cursor, true, take_message, picture), 0);
-    assert_true(rmm_segment_log_level(segment, &picture->level, &picture->least));
+        rmm__segment_read_log(segment, &cursor, true, take_message, picture), 0);
+    assert_lengths(segment, picture);
+    assert_true(rmm__segment_log_level(segment, &picture->level, &picture->least));
 }
 
 static void assert_figures(
@@ -133,9 +151,9 @@ static void open_killed(rmm_segment_t *segment, void (*request)(rmm_control_t *c
     child_start_until(&child, use_and_pause, NULL, 'r');
     runtime_segment(runtime, segment);
     if (request != NULL) {
-        assert_int_equal(rmm_control_open(&control, runtime->fd, segment), 0);
+        assert_int_equal(rmm__control_open(&control, runtime->fd, segment), 0);
         request(&control);
-        rmm_control_close(&control);
+        rmm__control_close(&control);
     }
     child_kill(&child);
     take_picture(segment, &before);
@@ -155,8 +173,8 @@ static void shrink_and_look(rmm_segment_t *segment)
     assert_int_equal(runtime_count(runtime, RMM_FILE_SIDE, NULL), 0);
     assert_true(small.bytes <= 32 * 1024 && small.bytes < segment->bytes / 4);
     take_picture(&small, &after);
-    rmm_segment_close(&small);
-    rmm_segment_close(segment);
+    rmm__segment_close(&small);
+    rmm__segment_close(segment);
 }
 
 TEST_CASE_WITH(a_reader_finds_the_same_in_it, log_setup, runtime_teardown)
@@ -170,10 +188,10 @@ TEST_CASE_WITH(a_reader_finds_the_same_in_it, log_setup, runtime_teardown)
 
 static void request_resets_and_a_level(rmm_control_t *control)
 {
-    assert_int_equal(rmm_control_reset_location_peak(control, 0), 0);
-    assert_int_equal(rmm_control_set_log_level(control, RMM_LEVEL_DEBUG), 0);
+    assert_int_equal(rmm__control_reset_location_peak(control, 0), 0);
+    assert_int_equal(rmm__control_set_log_level(control, RMM_LEVEL_DEBUG), 0);
     for (uint32_t slot = 0; slot < 3; slot++) {
-        assert_int_equal(rmm_control_reset_slot_peak(control, slot), 0);
+        assert_int_equal(rmm__control_reset_slot_peak(control, slot), 0);
     }
 }
 
@@ -196,7 +214,7 @@ TEST_CASE_WITH(pending_requests_are_done, log_setup, runtime_teardown)
 
 static void request_node_reset(rmm_control_t *control)
 {
-    assert_int_equal(rmm_control_reset_node_peak(control, 0), 0);
+    assert_int_equal(rmm__control_reset_node_peak(control, 0), 0);
 }
 
 TEST_CASE_WITH(the_peaks_of_the_node_are_reset_alone, log_setup, runtime_teardown)
@@ -228,6 +246,6 @@ TEST_CASE_WITH(one_of_a_newer_program_stays_as_it_is, log_setup, runtime_teardow
     assert_int_equal(same.inode, segment.inode);
     take_picture(&same, &after);
     assert_pictures_agree();
-    rmm_segment_close(&same);
-    rmm_segment_close(&segment);
+    rmm__segment_close(&same);
+    rmm__segment_close(&segment);
 }

@@ -5,6 +5,7 @@
 #ifndef RMM_TESTS_SIM_ARENA_HARNESS_H
 #define RMM_TESTS_SIM_ARENA_HARNESS_H
 
+#include "driver/sim/control.h"
 #include "sim/pool/pool_harness.h"
 
 #include "resources/arena_impl.h"
@@ -13,7 +14,7 @@ static inline int nothing_left_behind(void **state)
 {
     (void)state;
     if (rmm_sim_violations() != 0) {
-        print_error("violation: %s\n", rmm_sim_last_violation());
+        print_error("violation: %s\n", rmm__sim_violation_text());
         return -1;
     }
     if (rmm_sim_allocated_bytes(0) != 0) {

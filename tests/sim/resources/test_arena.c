@@ -9,6 +9,7 @@
 #include <pthread.h>
 
 #include "core/host_memory.h"
+#include "driver/sim/control.h"
 
 #define PIB ((size_t)1 << 50)
 
@@ -134,7 +135,7 @@ ARENA_CASE(serves_small_medium_and_large)
 }
 
 /* Global arena: Acquire. */
-ARENA_CASE(lends_four_superblocks_of_four)
+ARENA_CASE(refills_four_times_of_four_superblocks)
 {
     rmm_resource_t *arena = make_arena(4 * MIB);
     void *blocks[4];
@@ -376,9 +377,10 @@ static void free_every_second(
     }
 }
 
-/* The other half is freed with work queued. Of that the stream is lent a part, or not, for
+/* The other half is freed with work queued. The shard gets a part of it, or not, for
  * want of host memory; then another one asks. */
-static bool lend_behind_work(uint64_t seed, size_t bytes, bool frees, uint64_t failing)
+static bool
+refill_behind_work(uint64_t seed, size_t bytes, bool frees, uint64_t failing)
 {
     rmm_resource_t *arena = make_arena(2 * MIB);
     rmm_stream_t giver = make_stream(RMM_STREAM_NON_BLOCKING);
@@ -390,7 +392,7 @@ static bool lend_behind_work(uint64_t seed, size_t bytes, bool frees, uint64_t f
     uint64_t mixups = 0;
     bool struck;
 
-    rmm_sim_reseed(seed);
+    rmm__sim_reseed(seed);
     fill_superblock(arena, blocks, bytes, giver);
     if (frees) {
         free_every_second(arena, blocks, bytes, giver);
@@ -422,15 +424,15 @@ static bool lend_behind_work(uint64_t seed, size_t bytes, bool frees, uint64_t f
 }
 
 /* An event covers the frees from before. */
-ARENA_CASE(lends_nobody_else_what_a_stream_freed_with_work_queued)
+ARENA_CASE(gives_nobody_else_what_a_stream_freed_with_work_queued)
 {
     for (uint64_t seed = 1; seed <= 40; seed++) {
-        (void)lend_behind_work(seed, MIB / FILLED_MOST, true, 0);
+        (void)refill_behind_work(seed, MIB / FILLED_MOST, true, 0);
     }
 }
 
-/* With so many blocks that there is room for all of them, but not for what is lent. */
-ARENA_CASE(lends_no_busy_memory_after_a_refill_lacked_host_memory)
+/* With so many blocks that there is room for all of them, but not for what is in superblocks. */
+ARENA_CASE(refills_with_no_busy_memory_after_a_refill_lacked_host_memory)
 {
     size_t step = getenv("RMM_TEST_QUICK") != NULL ? 7 : 1;
 
@@ -441,7 +443,7 @@ ARENA_CASE(lends_no_busy_memory_after_a_refill_lacked_host_memory)
         for (uint64_t nth = 1; struck; nth++) {
             struck = false;
             for (uint64_t seed = 1; seed <= 8; seed++) {
-                struck |= lend_behind_work(seed, bytes, false, nth);
+                struck |= refill_behind_work(seed, bytes, false, nth);
             }
             assert_true(nth < 100);
         }
@@ -537,15 +539,14 @@ ARENA_CASE(keeps_its_figures)
 
 ARENA_CASE(ends_with_blocks_still_out)
 {
-    uint64_t before = rmm__figure_get(&rmm__locations[0].current_bytes);
+    uint64_t before = rmm__location_live(0).bytes;
     rmm_resource_t *arena = make_arena(8 * MIB);
 
     (void)take(arena, 1000, NULL);
     (void)take(arena, 2 * MIB, NULL);
-    assert_int_equal(
-        rmm__figure_get(&rmm__locations[0].current_bytes), before + 1000 + 2 * MIB);
+    assert_int_equal(rmm__location_live(0).bytes, before + 1000 + 2 * MIB);
     rmm_resource_release(arena);
-    assert_int_equal(rmm__figure_get(&rmm__locations[0].current_bytes), before);
+    assert_int_equal(rmm__location_live(0).bytes, before);
 }
 
 /* --- model -------------------------------------------------------------------------- */

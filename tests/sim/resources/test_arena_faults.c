@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The fault sweep of harness/fault_sweep.h over an arena resource that is made to use every
- * rung of its ladder, and the ways in which a process may end with one.
+ * step of its slow path, and the ways in which a process may end with one.
  */
 #include "sim/resources/arena_harness.h"
 

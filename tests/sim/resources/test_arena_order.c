@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 
+#include "driver/sim/control.h"
 #include "resources/arena_impl.h"
 
 static rmm_resource_t *make_subject(void)
@@ -109,7 +110,7 @@ static uint32_t home_of(rmm_stream_t stream)
     rmm_stream_key_t key;
 
     assert_cuda(sim_driver()->stream_key(stream, &key));
-    return rmm__arena_home(key);
+    return rmm__arena_own_shard(key);
 }
 
 /* Without a wait: what is queued on it comes first anyway. */
@@ -178,7 +179,7 @@ TEST_CASE(orders_a_large_block_behind_its_last_stream)
         void *block = take(arena, bytes, donor);
         uint64_t mixups = 0;
 
-        rmm_sim_reseed(seed);
+        rmm__sim_reseed(seed);
         use(block, bytes, 1, &mixups, donor);
         give(arena, block, bytes, donor);
         assert_ptr_equal(take(arena, bytes, taker), block);
@@ -202,14 +203,14 @@ TEST_CASE(keeps_the_order_of_the_stream_that_frees)
         rmm_stream_t user = make_stream(RMM_STREAM_NON_BLOCKING);
         uint64_t mixups = 0;
 
-        rmm_sim_reseed(seed);
+        rmm__sim_reseed(seed);
         for (uint64_t i = 0; i < 40; i++) {
             size_t bytes = 100 * KIB;
             void *block = take(arena, bytes, owner);
 
             /* the program orders the second stream behind the first by what it knows */
             launch_fill(block, bytes, i, owner);
-            assert_cuda(rmm_sim_stream_synchronize(owner));
+            assert_cuda(rmm__sim_stream_synchronize(owner));
             launch_check(block, bytes, i, &mixups, user);
             give(arena, block, bytes, user);
         }
@@ -233,7 +234,7 @@ TEST_CASE(does_not_take_a_stream_for_another_with_its_handle)
         void *block = take(arena, MIB, first);
         uint64_t mixups = 0;
 
-        rmm_sim_reseed(seed);
+        rmm__sim_reseed(seed);
         use(block, MIB, 1, &mixups, first);
         give(arena, block, MIB, first);
         assert_cuda(sim_driver()->stream_destroy(first));
@@ -279,15 +280,15 @@ TEST_CASE(waits_for_a_stream_of_another_device_before_reuse)
     rmm_stream_t foreign;
     uint64_t mixups = 0;
 
-    assert_cuda(rmm_sim_set_device(1));
+    assert_cuda(rmm__sim_device_set(1));
     foreign = make_stream(RMM_STREAM_NON_BLOCKING);
-    assert_cuda(rmm_sim_set_device(0));
+    assert_cuda(rmm__sim_device_set(0));
     for (int i = 0; i < 3; i++) {
         void *block = take(arena, MIB, foreign);
 
-        assert_cuda(rmm_sim_set_device(1)); /* kernels are launched where they run */
+        assert_cuda(rmm__sim_device_set(1)); /* kernels are launched where they run */
         use(block, MIB, 1, &mixups, foreign);
-        assert_cuda(rmm_sim_set_device(0));
+        assert_cuda(rmm__sim_device_set(0));
         give(arena, block, MIB, foreign);
         block = take(arena, MIB, NULL);
         use(block, MIB, 2, &mixups, NULL);
@@ -300,7 +301,7 @@ TEST_CASE(waits_for_a_stream_of_another_device_before_reuse)
 }
 
 /* What its stream freed, and nobody could wait for, stays that stream's in a superblock. */
-TEST_CASE(lends_nobody_what_another_device_may_still_use)
+TEST_CASE(gives_nobody_what_another_device_may_still_use)
 {
     rmm_resource_t *arena = make_arena(MIB);
     rmm_stream_t foreign;
@@ -308,14 +309,14 @@ TEST_CASE(lends_nobody_what_another_device_may_still_use)
     void *block;
     void *small;
 
-    assert_cuda(rmm_sim_set_device(1));
+    assert_cuda(rmm__sim_device_set(1));
     foreign = make_stream(RMM_STREAM_NON_BLOCKING);
     block = take(arena, MIB, foreign);
     use(block, MIB, 1, &mixups, foreign);
-    assert_cuda(rmm_sim_set_device(0));
+    assert_cuda(rmm__sim_device_set(0));
     assert_true(rmm_sim_fail("stream_synchronize:1"));
     give(arena, block, MIB, foreign);
-    assert_true(rmm_sim_fail_struck());
+    assert_true(rmm__sim_fault_has_struck());
     assert_true(rmm_sim_fail(NULL));
 
     small = take(arena, 1000, foreign); /* all of it goes to the stream's arena */
@@ -411,7 +412,7 @@ TEST_CASE(frees_a_threads_block_on_a_stream)
 
 enum { GLOBAL = 0, THREAD_LOCAL = 1, RELAXED = 2 };
 
-static void *allocate_through_every_rung(void *argument)
+static void *allocate_through_every_step(void *argument)
 {
     errand_t *errand = argument;
     rmm_resource_t *arena = errand->arenas[0];
@@ -440,7 +441,7 @@ TEST_CASE(keeps_another_threads_capture_whole_in_every_mode)
 
         assert_cuda(rmm_sim_begin_capture(capturing, mode));
         assert_cuda(launch_mark(&journal, 1, capturing));
-        elsewhere(allocate_through_every_rung, &errand);
+        elsewhere(allocate_through_every_step, &errand);
         assert_cuda(rmm_sim_end_capture(capturing, &graph));
         assert_cuda(rmm_sim_graph_launch(graph, stream));
         assert_cuda(rmm_sim_device_synchronize());
@@ -478,7 +479,7 @@ static void keep_a_graphs_block(uint64_t seed, size_t bytes)
     uint64_t mixups = 0;
     void *block;
 
-    rmm_sim_reseed(seed);
+    rmm__sim_reseed(seed);
     for (int i = 0; i < 6; i++) {
         rmm_stream_t user = i % 2 == 0 ? other : stream;
         size_t most = i < 2 ? 200 * KIB : 2 * MIB;

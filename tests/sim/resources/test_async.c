@@ -12,6 +12,7 @@
 
 #include "base/resource_impl.h"
 #include "core/host_memory.h"
+#include "driver/sim/control.h"
 
 #define GIB (1024 * MIB)
 
@@ -248,7 +249,7 @@ TEST_CASE(a_creation_that_fails_leaves_nothing_behind)
         snprintf(plan, sizeof(plan), "%s:1", calls[i]);
         assert_true(rmm_sim_fail(plan));
         assert_false(create_and_release());
-        assert_true(rmm_sim_fail_struck());
+        assert_true(rmm__sim_fault_has_struck());
         assert_nothing_is_left();
     }
     for (uint64_t nth = 1; !created; nth++) {
@@ -329,7 +330,7 @@ TEST_CASE(a_block_of_no_bytes_costs_nothing)
     assert_ok(rmm_resource_alloc(mr, 0, 0, NULL, &ptr));
     assert_null(ptr);
     rmm_resource_dealloc(mr, NULL, 0, 0, NULL);
-    assert_false(rmm_sim_fail_struck());
+    assert_false(rmm__sim_fault_has_struck());
     assert_true(rmm_sim_fail(NULL));
     assert_int_equal(stats_of(mr).total_count, 1);
     end(mr);
@@ -350,7 +351,7 @@ TEST_CASE(asks_the_driver_for_no_more_than_it_must)
     for (int i = 0; i < 50; i++) {
         give(mr, take(mr, 1000, stream), 1000, stream);
     }
-    assert_false(rmm_sim_fail_struck());
+    assert_false(rmm__sim_fault_has_struck());
     assert_true(rmm_sim_fail(NULL));
     assert_cuda(sim_driver()->stream_destroy(stream));
     end(mr);
@@ -363,17 +364,17 @@ TEST_CASE(the_default_stream_is_that_of_its_device)
     uint64_t mixups = 0;
     void *block;
 
-    assert_cuda(rmm_sim_set_device(1));
+    assert_cuda(rmm__sim_device_set(1));
     block = take(mr, MIB, NULL);
     assert_true(rmm_sim_allocated_bytes(0) >= MIB);
     assert_int_equal(rmm_sim_allocated_bytes(1), 0);
 
-    assert_cuda(rmm_sim_set_device(0)); /* in the order of that stream: no wait */
+    assert_cuda(rmm__sim_device_set(0)); /* in the order of that stream: no wait */
     launch_fill(block, MIB, 7, NULL);
     launch_check(block, MIB, 7, &mixups, NULL);
-    assert_cuda(rmm_sim_set_device(1));
+    assert_cuda(rmm__sim_device_set(1));
     give(mr, block, MIB, NULL);
-    assert_cuda(rmm_sim_set_device(0));
+    assert_cuda(rmm__sim_device_set(0));
     assert_cuda(rmm_sim_device_synchronize());
     assert_int_equal(mixups, 0);
     end(mr);
@@ -386,7 +387,7 @@ TEST_CASE(a_stream_of_another_device_may_be_used)
     uint64_t mixups = 0;
     void *block;
 
-    assert_cuda(rmm_sim_set_device(1));
+    assert_cuda(rmm__sim_device_set(1));
     foreign = make_stream(RMM_STREAM_NON_BLOCKING);
     block = take(mr, MIB, foreign);
     launch_fill(block, MIB, 7, foreign);
@@ -394,10 +395,10 @@ TEST_CASE(a_stream_of_another_device_may_be_used)
     give(mr, block, MIB, foreign);
     assert_true(rmm_sim_allocated_bytes(0) >= MIB);
     assert_int_equal(rmm_sim_allocated_bytes(1), 0);
-    assert_cuda(rmm_sim_stream_synchronize(foreign));
+    assert_cuda(rmm__sim_stream_synchronize(foreign));
     assert_int_equal(mixups, 0);
     assert_cuda(sim_driver()->stream_destroy(foreign));
-    assert_cuda(rmm_sim_set_device(0));
+    assert_cuda(rmm__sim_device_set(0));
     end(mr);
 }
 
@@ -410,11 +411,11 @@ TEST_CASE(the_synchronous_twins_synchronise)
     for (uint64_t seed = 1; seed <= 20; seed++) {
         void *block = NULL;
 
-        rmm_sim_reseed(seed);
+        rmm__sim_reseed(seed);
         assert_ok(rmm_resource_alloc_sync(mr, MIB, 0, &block));
         launch_fill(block, MIB, seed, stream); /* a stream that waits for nothing */
         launch_check(block, MIB, seed, &mixups, stream);
-        assert_cuda(rmm_sim_stream_synchronize(stream));
+        assert_cuda(rmm__sim_stream_synchronize(stream));
         rmm_resource_dealloc_sync(mr, block, MIB, 0);
     }
     assert_int_equal(mixups, 0);
@@ -434,7 +435,7 @@ static void end_amid_work(bool is_freed)
         rmm_resource_t *mr = make_async();
         void *block = take(mr, MIB, stream);
 
-        rmm_sim_reseed(seed);
+        rmm__sim_reseed(seed);
         launch_fill(block, MIB, seed, stream);
         launch_check(block, MIB, seed, &mixups, stream);
         if (is_freed) {
@@ -466,10 +467,10 @@ static void *free_in_vain(rmm_resource_t *mr)
 {
     void *block = take(mr, 100 * MIB, NULL);
 
-    assert_cuda(rmm_sim_set_device(1));
+    assert_cuda(rmm__sim_device_set(1));
     assert_true(rmm_sim_fail("device_set:1"));
     give(mr, block, 100 * MIB, NULL);
-    assert_true(rmm_sim_fail_struck());
+    assert_true(rmm__sim_fault_has_struck());
     assert_true(rmm_sim_fail(NULL));
     assert_int_equal(stats_of(mr).invalid_free_count, 0);
     return block;
@@ -491,13 +492,13 @@ TEST_CASE(the_next_call_on_the_stream_frees_what_could_not_be_freed)
 
     free_in_vain(mr);
     give(mr, other, MIB, NULL);
-    assert_cuda(rmm_sim_set_device(0));
+    assert_cuda(rmm__sim_device_set(0));
     assert_cuda(rmm_sim_device_synchronize());
     assert_int_equal(used_bytes(mr), 0);
     block = free_in_vain(mr);
     assert_ptr_equal(take(mr, 100 * MIB, NULL), block);
     give(mr, block, 100 * MIB, NULL);
-    assert_cuda(rmm_sim_set_device(0));
+    assert_cuda(rmm__sim_device_set(0));
     end(mr);
 }
 
@@ -508,7 +509,7 @@ TEST_CASE(a_trim_frees_what_could_not_be_freed)
     free_in_vain(mr);
     assert_ok(rmm_resource_trim(mr, 0));
     assert_int_equal(stats_of(mr).reserved_bytes, 0);
-    assert_cuda(rmm_sim_set_device(0));
+    assert_cuda(rmm__sim_device_set(0));
     end(mr);
 }
 
@@ -519,12 +520,12 @@ TEST_CASE(the_end_frees_what_could_not_be_freed)
     rmm_resource_t *mr = make_async();
 
     free_in_vain(mr);
-    assert_cuda(rmm_sim_set_device(0));
+    assert_cuda(rmm__sim_device_set(0));
     end(mr);
-    assert_cuda(sim_driver()->mempool_create(0, &pool));
+    assert_cuda(sim_driver()->mempool_create(0, RMM_DRIVER_ON_DEVICE, &pool));
     mr = make_view(pool);
     free_in_vain(mr);
-    assert_cuda(rmm_sim_set_device(0));
+    assert_cuda(rmm__sim_device_set(0));
     rmm_resource_release(mr);
     assert_cuda(sim_driver()->mempool_trim(pool, 0));
     assert_int_equal(rmm_sim_allocated_bytes(0), 0);
@@ -607,7 +608,7 @@ static rmm_driver_mempool_t native_pool(void)
 {
     rmm_driver_mempool_t pool;
 
-    assert_cuda(sim_driver()->mempool_create(0, &pool));
+    assert_cuda(sim_driver()->mempool_create(0, RMM_DRIVER_ON_DEVICE, &pool));
     return pool;
 }
 
@@ -704,12 +705,12 @@ TEST_CASE(a_view_belongs_to_the_device_of_its_pool)
     rmm_resource_t *async = make_async();
     rmm_resource_t *view;
 
-    assert_cuda(rmm_sim_set_device(1));
+    assert_cuda(rmm__sim_device_set(1));
     view = make_view(handle_of(async));
     assert_int_equal(view->device, 0);
     assert_int_equal(view->accounting.location, 0);
     give(view, take(view, MIB, NULL), MIB, NULL);
-    assert_cuda(rmm_sim_set_device(0));
+    assert_cuda(rmm__sim_device_set(0));
     rmm_resource_release(async);
     end(view);
 }
@@ -739,7 +740,7 @@ TEST_CASE(managed_blocks_are_the_hosts_too)
         blocks[i] = take(mr, 1000, NULL);
         assert_cuda(rmm_sim_memset_async(blocks[i], i + 1, 1000, NULL));
     }
-    assert_cuda(rmm_sim_stream_synchronize(NULL));
+    assert_cuda(rmm__sim_stream_synchronize(NULL));
     for (int i = 0; i < 5; i++) {
         assert_int_equal(blocks[i][999], i + 1);
         assert_cuda(sim_driver()->mem_prefetch(blocks[i], 1000, RMM_DRIVER_HOST, NULL));
@@ -757,9 +758,9 @@ TEST_CASE(two_managed_ones_of_a_device_are_equal)
 
     assert_true(rmm_resource_is_equal(first, second));
     give(second, take(first, 100, NULL), 100, NULL);
-    assert_cuda(rmm_sim_set_device(1));
+    assert_cuda(rmm__sim_device_set(1));
     other = make_managed();
-    assert_cuda(rmm_sim_set_device(0));
+    assert_cuda(rmm__sim_device_set(0));
     assert_false(rmm_resource_is_equal(first, other));
     rmm_resource_release(other);
     rmm_resource_release(first);

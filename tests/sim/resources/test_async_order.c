@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "driver/sim/control.h"
 #include "harness/random.h"
 #include "resources/mempool.h"
 
@@ -124,7 +125,7 @@ static uint64_t run_seeds(create_fn create, const rmm_driver_t *broken)
         if (broken != NULL) {
             inside->pool->driver = broken;
         }
-        rmm_sim_reseed(seed);
+        rmm__sim_reseed(seed);
         run(&traffic);
         mixups += traffic.mixups;
         moves += traffic.moves;
@@ -184,7 +185,7 @@ TEST_CASE(nothing_another_thread_does_ruins_a_capture)
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_cuda(rmm_sim_end_capture(stream, &graph));
     assert_cuda(rmm_sim_graph_launch(graph, stream));
-    assert_cuda(rmm_sim_stream_synchronize(stream));
+    assert_cuda(rmm__sim_stream_synchronize(stream));
     assert_int_equal(journal.count, 1);
     assert_cuda(rmm_sim_graph_destroy(graph));
     assert_cuda(sim_driver()->stream_destroy(stream));
@@ -210,14 +211,14 @@ TEST_CASE(a_graph_has_memory_of_its_own)
     assert_cuda(rmm_sim_end_capture(stream, &graph));
     assert_int_equal(stats_of(mr).current_bytes, 0);
     for (uint64_t i = 0; i < 20; i++) {
-        rmm_sim_reseed(i);
+        rmm__sim_reseed(i);
         block = take(mr, MIB, stream);
         launch_fill(block, MIB, i, stream);
         assert_cuda(rmm_sim_graph_launch(graph, stream));
         launch_check(block, MIB, i, &mixups, stream);
         give(mr, block, MIB, stream);
     }
-    assert_cuda(rmm_sim_stream_synchronize(stream));
+    assert_cuda(rmm__sim_stream_synchronize(stream));
     assert_int_equal(mixups, 0);
     assert_cuda(rmm_sim_graph_destroy(graph));
     assert_cuda(sim_driver()->stream_destroy(stream));

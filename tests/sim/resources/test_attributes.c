@@ -50,6 +50,29 @@ static rmm_status_t create_shareable(rmm_resource_t **out)
     return rmm_async_resource_create(&options, out);
 }
 
+static rmm_status_t create_at(uint32_t location, rmm_resource_t **out)
+{
+    rmm_async_options_t options = RMM_ASYNC_OPTIONS_INIT;
+
+    options.location = location;
+    return rmm_async_resource_create(&options, out);
+}
+
+static rmm_status_t create_pinned(rmm_resource_t **out)
+{
+    return create_at(RMM_ASYNC_ON_HOST, out);
+}
+
+static rmm_status_t create_on_node(rmm_resource_t **out)
+{
+    return create_at(RMM_ASYNC_ON_NODE, out);
+}
+
+static rmm_status_t create_on_nearest(rmm_resource_t **out)
+{
+    return create_at(RMM_ASYNC_ON_NEAREST_NODE, out);
+}
+
 static rmm_status_t create_view(rmm_resource_t **out)
 {
     static int pool;
@@ -96,6 +119,20 @@ TEST_CASE(async_memory_is_refused_without_memory_pools)
         "cudaDevAttrMemoryPoolSupportedHandleTypes is 0x0");
 }
 
+TEST_CASE(pools_of_the_host_are_refused_where_there_are_none)
+{
+    static const char *const on_host = "cudaDevAttrHostMemoryPoolsSupported is 0";
+    static const char *const on_node = "cudaDevAttrHostNumaMemoryPoolsSupported is 0";
+
+    refuses("memory_pools=0", create_pinned, "cudaDevAttrMemoryPoolsSupported is 0");
+    refuses("host_memory_pools=0", create_pinned, on_host);
+    refuses("host_numa_memory_pools=0", create_on_node, on_node);
+    refuses("host_numa_memory_pools=0", create_on_nearest, on_node);
+    if (strcmp(getenv("RMM_DRIVER"), "hip") != 0) { /* which has none at all */
+        refuses("host_numa_id=0", create_on_nearest, "cudaDevAttrHostNumaId is -1");
+    }
+}
+
 TEST_CASE(managed_pools_are_refused_where_the_host_must_not_touch)
 {
     refuses(
@@ -124,6 +161,8 @@ static const struct {
     {RMM_ABILITY_ASYNC, create_async},
     {RMM_ABILITY_ASYNC_MANAGED, rmm_async_managed_resource_create},
     {RMM_ABILITY_POOL_VIRTUAL, create_virtual_pool},
+    {RMM_ABILITY_ASYNC_PINNED, create_pinned},
+    {RMM_ABILITY_ASYNC_ON_NODE, create_on_node},
 };
 
 /* What the call says is what the creator then does. */
@@ -151,7 +190,9 @@ TEST_CASE(a_device_reports_what_it_supports)
         "memory_pools=0",
         "concurrent_managed_access=0",
         "managed_pools=0",
-        "virtual_memory=0"};
+        "virtual_memory=0",
+        "host_memory_pools=0",
+        "host_numa_memory_pools=0"};
 
     for (size_t i = 0; i < sizeof(lacking) / sizeof(lacking[0]); i++) {
         child_run(compare_with_creators, lacking[i]);

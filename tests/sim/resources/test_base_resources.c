@@ -3,6 +3,7 @@
  * Pinned and managed memory: what they pass to the driver, whose memory it counts as, what
  * they refuse. What they share with the cuda resource is tested there.
  */
+#include "driver/sim/control.h"
 #include "sim/pool/pool_harness.h"
 
 #include "base/resource_impl.h"
@@ -45,6 +46,22 @@ TEST_CASE(managed_memory_is_the_devices)
     give(managed, ptr, 1000, NULL);
     rmm_resource_release(managed);
     assert_int_equal(rmm_sim_allocated_bytes(0), 0);
+}
+
+/* /rmm and the log name a resource by its number, which none has again. */
+TEST_CASE(resources_are_numbered_as_they_are_made)
+{
+    rmm_resource_t *first, *second;
+    uint32_t number;
+
+    assert_ok(rmm_pool_resource_create(make(rmm_pinned_resource_create), NULL, &first));
+    number = first->instance_id;
+    assert_true(number > 0);
+    rmm_resource_release(rmm_resource_upstream(first)); /* the pool has its own */
+    rmm_resource_release(first);
+    second = make(rmm_pinned_resource_create); /* one for all who create one */
+    assert_int_equal(second->instance_id, number + 1);
+    rmm_resource_release(second);
 }
 
 /* The first one asks the driver for memory, to see whether it gets any. */
@@ -128,8 +145,8 @@ TEST_CASE(a_free_waits_for_the_work_of_another_device)
         char *block;
 
         for (uint64_t seed = 0; seed < 50; seed++) {
-            rmm_sim_reseed(seed);
-            assert_cuda(rmm_sim_set_device(1));
+            rmm__sim_reseed(seed);
+            assert_cuda(rmm__sim_device_set(1));
             stream = make_stream(RMM_STREAM_NON_BLOCKING);
             block = take(mr, BYTES, stream);
             assert_cuda(rmm_sim_memset_async(block, 'o', BYTES, stream));
@@ -141,7 +158,7 @@ TEST_CASE(a_free_waits_for_the_work_of_another_device)
             }
             memset(seen, 0, BYTES);
             assert_cuda(sim_driver()->stream_destroy(stream));
-            assert_cuda(rmm_sim_set_device(0));
+            assert_cuda(rmm__sim_device_set(0));
         }
         rmm_resource_release(mr);
     }

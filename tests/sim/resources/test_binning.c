@@ -34,7 +34,7 @@ static void end(rmm_resource_t *mr)
 
 static uint64_t location_bytes(void)
 {
-    return rmm__figure_get(&rmm__locations[0].current_bytes);
+    return rmm__location_live(0).bytes;
 }
 
 static uint64_t place_live(void)

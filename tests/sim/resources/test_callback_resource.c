@@ -3,6 +3,7 @@
  * Memory from a program's functions: what they are told, whose memory counts, and what is
  * kept from them.
  */
+#include "driver/sim/control.h"
 #include "sim/pool/pool_harness.h"
 
 #include "base/resource_impl.h"
@@ -71,7 +72,7 @@ static void end(program_t *program, rmm_resource_t *mr)
 
 static uint64_t location_bytes(uint32_t location)
 {
-    return rmm__figure_get(&rmm__locations[location].current_bytes);
+    return rmm__location_live(location).bytes;
 }
 
 TEST_CASE(passes_the_request_to_the_functions)
@@ -353,7 +354,7 @@ TEST_CASE(a_pool_waits_until_its_memory_is_ready)
     assert_ok(rmm_pool_resource_create(mr, NULL, &pool));
     assert_true(rmm_sim_fail("mem_free:1:1")); /* by which it waits for the device */
     assert_int_not_equal(rmm_resource_alloc(pool, 1000, 0, NULL, &ptr), RMM_OK);
-    assert_true(rmm_sim_fail_struck());
+    assert_true(rmm__sim_fault_has_struck());
     assert_true(rmm_sim_fail(NULL));
     assert_null(ptr);
     assert_int_equal(stats_of(mr).current_count, 0); /* the upstream has it back */

@@ -5,6 +5,8 @@
  */
 #include "sim/pool/pool_harness.h"
 
+#include "driver/sim/control.h"
+
 TEST_CASE(frees_through_any_instance_of_the_device)
 {
     rmm_resource_t *first = make_cuda();
@@ -37,7 +39,7 @@ TEST_CASE(forgets_a_block_that_the_program_freed_itself)
     assert_int_equal(stats.current_count, 1);
     assert_int_equal(stats.current_bytes, 64 * MIB);
     assert_int_equal(stats.reserved_bytes, 64 * MIB);
-    assert_int_equal(rmm__figure_get(&rmm__locations[0].current_bytes), 64 * MIB);
+    assert_int_equal(rmm__location_live(0).bytes, 64 * MIB);
     assert_cuda(sim_driver()->mem_free(ptr));
     pool = make_pool(64 * MIB, 64 * MIB);
     assert_int_equal(stats_of(mr).current_bytes, 64 * MIB);
@@ -57,12 +59,12 @@ TEST_CASE(belongs_to_the_device_of_its_creation)
     void *ptr;
     int device;
 
-    assert_cuda(rmm_sim_set_device(1));
+    assert_cuda(rmm__sim_device_set(1));
     one = make_cuda();
     assert_false(rmm_resource_is_equal(zero, one));
-    assert_cuda(rmm_sim_set_device(0));
+    assert_cuda(rmm__sim_device_set(0));
     ptr = take(one, 4 * KIB, NULL);
-    assert_cuda(rmm_sim_get_device(&device));
+    assert_cuda(rmm__sim_device_get(&device));
     assert_int_equal(device, 0);
     assert_int_equal(rmm_sim_allocated_bytes(0), 0);
     assert_true(rmm_sim_allocated_bytes(1) >= 4 * KIB);
@@ -90,13 +92,13 @@ TEST_CASE(leaves_device_and_capture_mode_as_they_were)
     void *ptr = NULL;
     int device;
 
-    assert_cuda(rmm_sim_set_device(1));
+    assert_cuda(rmm__sim_device_set(1));
     one = make_cuda();
-    assert_cuda(rmm_sim_set_device(0));
+    assert_cuda(rmm__sim_device_set(0));
     assert_true(rmm_sim_fail("capture_mode_exchange:1"));
     assert_int_equal(rmm_resource_alloc(one, 4 * KIB, 0, NULL, &ptr), RMM_ERR_CUDA);
     assert_true(rmm_sim_fail(NULL));
-    assert_cuda(rmm_sim_get_device(&device));
+    assert_cuda(rmm__sim_device_get(&device));
     assert_int_equal(device, 0);
     assert_int_equal(capture_mode(), RMM_CAPTURE_MODE_GLOBAL);
     give(one, take(one, 4 * KIB, NULL), 4 * KIB, NULL);
@@ -187,7 +189,7 @@ TEST_CASE(a_synchronous_twin_that_cannot_wait_keeps_no_block)
 
     assert_true(rmm_sim_fail("stream_synchronize:1"));
     assert_int_equal(rmm_resource_alloc_sync(cuda, 100, 0, &ptr), RMM_ERR_CUDA);
-    assert_true(rmm_sim_fail_struck());
+    assert_true(rmm__sim_fault_has_struck());
     assert_true(rmm_sim_fail(NULL));
     assert_ptr_equal(ptr, &cuda);
     assert_int_equal(stats_of(cuda).current_count, 0);
@@ -214,14 +216,14 @@ TEST_CASE(frees_though_its_device_cannot_be_entered)
         void *ptr = take(mr, 4 * KIB, NULL);
         int device;
 
-        assert_cuda(rmm_sim_set_device(1));
+        assert_cuda(rmm__sim_device_set(1));
         assert_true(rmm_sim_fail(plans[i]));
         give(mr, ptr, 4 * KIB, NULL);
-        assert_true(rmm_sim_fail_struck());
+        assert_true(rmm__sim_fault_has_struck());
         assert_true(rmm_sim_fail(NULL));
-        assert_cuda(rmm_sim_get_device(&device));
+        assert_cuda(rmm__sim_device_get(&device));
         assert_int_equal(device, 1);
-        assert_cuda(rmm_sim_set_device(0));
+        assert_cuda(rmm__sim_device_set(0));
         rmm_resource_release(mr);
         assert_int_equal(rmm_sim_allocated_bytes(0), 0);
     }

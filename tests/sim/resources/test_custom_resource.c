@@ -153,13 +153,13 @@ TEST_CASE(counts_like_other_base_resources)
 {
     program_t program = {0};
     rmm_resource_t *mr = make_custom(&program, &plain);
-    uint64_t before = rmm__figure_get(&rmm__locations[0].current_bytes);
+    uint64_t before = rmm__location_live(0).bytes;
     void *ptr = take(mr, 1000, NULL);
     rmm_stats_t stats = stats_of(mr);
 
     assert_int_equal(stats.current_bytes, 1000);
     assert_int_equal(stats.reserved_bytes, 1000);
-    assert_int_equal(rmm__figure_get(&rmm__locations[0].current_bytes) - before, 1000);
+    assert_int_equal(rmm__location_live(0).bytes - before, 1000);
     give(mr, (char *)ptr + 256, 1000, NULL);
     give(mr, ptr, 1000, NULL);
     give(mr, ptr, 1000, NULL);

@@ -12,6 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "driver/sim/control.h"
+
 static int device_now(void)
 {
     int device = -1;
@@ -22,6 +24,7 @@ static int device_now(void)
 
 static int on_device_zero(void **state)
 {
+    assert_non_null(sim_driver()); /* HIP's opens the simulated GPU below it */
     assert_true(rmm_sim_fail(NULL));
     assert_ok(rmm_device_set(0));
     return 0;
@@ -79,7 +82,7 @@ CASE(a_scope_of_a_negative_or_the_current_device_sets_nothing)
         assert_int_equal(device_now(), 0);
         rmm_device_scope_leave(&scope);
     }
-    assert_false(rmm_sim_fail_struck());
+    assert_false(rmm__sim_fault_has_struck());
 }
 
 CASE(a_scope_that_cannot_be_entered_is_untouched)
@@ -198,12 +201,12 @@ CASE(prefetches_a_pointer_and_size)
     rmm_stream_t stream = make_stream(0);
     char *ptr = take(managed, MIB, stream);
 
-    assert_int_equal(rmm_sim_prefetched_to(ptr, MIB), RMM_SIM_NOWHERE);
+    assert_int_equal(rmm__sim_prefetched_to(ptr, MIB), SIM_NOWHERE);
     assert_ok(rmm_prefetch(ptr, MIB, 1, stream));
-    assert_int_equal(rmm_sim_prefetched_to(ptr, MIB), 1);
+    assert_int_equal(rmm__sim_prefetched_to(ptr, MIB), 1);
     assert_ok(rmm_prefetch(ptr, 64 * KIB, RMM_DEVICE_HOST, stream));
-    assert_int_equal(rmm_sim_prefetched_to(ptr, 64 * KIB), RMM_DEVICE_HOST);
-    assert_int_equal(rmm_sim_prefetched_to(ptr + 64 * KIB, 64 * KIB), 1);
+    assert_int_equal(rmm__sim_prefetched_to(ptr, 64 * KIB), RMM_DEVICE_HOST);
+    assert_int_equal(rmm__sim_prefetched_to(ptr + 64 * KIB, 64 * KIB), 1);
     give(managed, ptr, MIB, stream);
     rmm_resource_release(managed);
     assert_ok(rmm_stream_destroy(stream));
@@ -218,16 +221,16 @@ CASE(prefetches_an_array_whole_and_in_part)
     assert_ok(rmm_device_array_init(&array, 8, 128 * KIB, NULL, managed));
     data = rmm_device_array_data(&array);
     assert_ok(rmm_device_array_prefetch(&array, 64 * KIB, 64 * KIB, 1, NULL));
-    assert_int_equal(rmm_sim_prefetched_to(data, 512 * KIB), RMM_SIM_NOWHERE);
-    assert_int_equal(rmm_sim_prefetched_to(data + 512 * KIB, 512 * KIB), 1);
+    assert_int_equal(rmm__sim_prefetched_to(data, 512 * KIB), SIM_NOWHERE);
+    assert_int_equal(rmm__sim_prefetched_to(data + 512 * KIB, 512 * KIB), 1);
     assert_ok(rmm_device_array_prefetch(&array, 0, 128 * KIB, 0, NULL));
-    assert_int_equal(rmm_sim_prefetched_to(data, MIB), 0);
+    assert_int_equal(rmm__sim_prefetched_to(data, MIB), 0);
     assert_ok(rmm_device_array_prefetch(&array, 128 * KIB, 0, 1, NULL));
     assert_int_equal(
         rmm_device_array_prefetch(&array, 1, 128 * KIB, 0, NULL), RMM_ERR_OUT_OF_RANGE);
     assert_int_equal(
         rmm_device_array_prefetch(&array, SIZE_MAX, 2, 0, NULL), RMM_ERR_OUT_OF_RANGE);
-    assert_int_equal(rmm_sim_prefetched_to(data, MIB), 0);
+    assert_int_equal(rmm__sim_prefetched_to(data, MIB), 0);
     rmm_device_array_fini(&array);
     rmm_resource_release(managed);
 }
@@ -240,11 +243,11 @@ CASE(prefetches_a_scalar_and_a_buffer)
     rmm_device_buffer_t empty = RMM_DEVICE_BUFFER_INIT;
 
     assert_ok(rmm_device_scalar_init(&scalar, 8, NULL, managed));
-    assert_ok(rmm_device_scalar_prefetch(&scalar, 1, NULL));
-    assert_int_equal(rmm_sim_prefetched_to(rmm_device_scalar_data(&scalar), 8), 1);
+    assert_ok(rmm_device_buffer_prefetch(&scalar.array.buffer, 1, NULL));
+    assert_int_equal(rmm__sim_prefetched_to(rmm_device_scalar_data(&scalar), 8), 1);
     assert_ok(rmm_device_buffer_init(&buffer, MIB, NULL, managed));
     assert_ok(rmm_device_buffer_prefetch(&buffer, 1, NULL));
-    assert_int_equal(rmm_sim_prefetched_to(rmm_device_buffer_data(&buffer), MIB), 1);
+    assert_int_equal(rmm__sim_prefetched_to(rmm_device_buffer_data(&buffer), MIB), 1);
     assert_ok(rmm_device_buffer_prefetch(&empty, 1, NULL));
     rmm_device_buffer_fini(&buffer);
     rmm_device_scalar_fini(&scalar);
@@ -313,7 +316,7 @@ static int play_no_access(void)
     ok = rmm_sim_fail("mem_prefetch:1:999") &&
          rmm_prefetch(ptr, MIB, 0, NULL) == RMM_OK &&
          rmm_prefetch(ptr, MIB, RMM_DEVICE_HOST, NULL) == RMM_OK &&
-         !rmm_sim_fail_struck();
+         !rmm__sim_fault_has_struck();
     rmm_resource_dealloc(managed, ptr, MIB, 0, NULL);
     rmm_resource_release(managed);
     return ok ? 0 : 2;

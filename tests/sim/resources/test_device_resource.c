@@ -14,6 +14,7 @@
 #include <rmm/rmm.h>
 
 #include "base/resource_impl.h"
+#include "driver/sim/control.h"
 #include "harness/in_child.h"
 
 enum { DEVICES = 4, THREADS = 4 };
@@ -80,7 +81,7 @@ static int reset_all(void **state)
     for (int device = 0; device < DEVICES; device++) {
         assert_ok(rmm_reset_per_device_resource(device));
     }
-    assert_cuda(rmm_sim_set_device(0));
+    assert_cuda(rmm__sim_device_set(0));
     return 0;
 }
 
@@ -148,9 +149,9 @@ CASE(the_first_set_answers_the_initial_one)
     rmm_resource_t *pool;
     rmm_resource_t *previous = NULL;
 
-    assert_cuda(rmm_sim_set_device(3));
+    assert_cuda(rmm__sim_device_set(3));
     pool = make_pool(0, 0);
-    assert_cuda(rmm_sim_set_device(0));
+    assert_cuda(rmm__sim_device_set(0));
     assert_ok(rmm_set_per_device_resource(3, pool, &previous));
     assert_non_null(previous);
     assert_string_equal(rmm_resource_type(previous), "cuda");
@@ -306,10 +307,10 @@ static void expect_refused(rmm_resource_t *mr, int device)
     assert_int_equal(
         rmm_set_per_device_resource(device, mr, &previous), RMM_ERR_INVALID_ARGUMENT);
     assert_null(previous);
-    assert_cuda(rmm_sim_set_device(device));
+    assert_cuda(rmm__sim_device_set(device));
     assert_int_equal(
         rmm_set_current_device_resource(mr, NULL), RMM_ERR_INVALID_ARGUMENT);
-    assert_cuda(rmm_sim_set_device(0));
+    assert_cuda(rmm__sim_device_set(0));
     after = get_default(device);
     assert_ptr_equal(after, before);
     rmm_resource_release(before);
@@ -358,9 +359,9 @@ CASE(another_device_than_the_current_one_can_be_set)
     rmm_resource_t *mr;
     int device;
 
-    assert_cuda(rmm_sim_set_device(1));
+    assert_cuda(rmm__sim_device_set(1));
     pool = make_pool(MIB, 0);
-    assert_cuda(rmm_sim_set_device(0));
+    assert_cuda(rmm__sim_device_set(0));
     assert_ok(rmm_set_per_device_resource(1, pool, NULL));
     mr = get_current();
     assert_string_equal(rmm_resource_type(mr), "cuda");
@@ -371,7 +372,7 @@ CASE(another_device_than_the_current_one_can_be_set)
     rmm_resource_release(mr);
     rmm_resource_release(pool);
     rmm_resource_release(get_default(2)); /* made there, while 0 is current */
-    assert_cuda(rmm_sim_get_device(&device));
+    assert_cuda(rmm__sim_device_get(&device));
     assert_int_equal(device, 0);
 }
 
@@ -596,7 +597,7 @@ static void *set_own(void *argument)
     rmm_resource_t *pool;
     rmm_resource_t *mr;
 
-    THREAD_CHECK(rmm_sim_set_device(device) == RMM_DRIVER_OK);
+    THREAD_CHECK(rmm__sim_device_set(device) == RMM_DRIVER_OK);
     THREAD_CHECK(rmm_cuda_resource_create(&cuda) == RMM_OK);
     THREAD_CHECK(rmm_pool_resource_create(cuda, NULL, &pool) == RMM_OK);
     rmm_resource_release(cuda);

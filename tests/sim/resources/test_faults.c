@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The fault sweep of harness/fault_sweep.h over a pool that is made to use every rung of
- * its ladder, with publishing on. Every other resource: tests/conformance/test_faults.c.
+ * The fault sweep of harness/fault_sweep.h over a pool that is made to use every step of
+ * its slow path, with publishing on. Every other resource: tests/conformance/test_faults.c.
  */
 #include "sim/pool/pool_harness.h"
 
@@ -18,7 +18,7 @@ static rmm_stream_t stream_of(int round, int i, rmm_stream_t stream)
     return round == 1 || i % 2 == 0 ? stream : NULL;
 }
 
-/* Blocks of two streams, freed on both, so that every rung of the ladder is used. */
+/* Blocks of two streams, freed on both, so that every step of the slow path is used. */
 static void traffic(rmm_resource_t *pool, rmm_stream_t stream)
 {
     void *blocks[BLOCKS];

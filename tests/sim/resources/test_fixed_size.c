@@ -5,6 +5,8 @@
  */
 #include "sim/pool/pool_harness.h"
 
+#include "driver/sim/control.h"
+
 static void end(rmm_resource_t *mr)
 {
     rmm_resource_release(mr);
@@ -190,7 +192,7 @@ TEST_CASE(never_mixes_up_streams)
         rmm_resource_t *mr = make_fixed(4 * KIB, 2);
         rmm_stream_t streams[2] = {make_stream(1), make_stream(1)};
 
-        rmm_sim_reseed(seed);
+        rmm__sim_reseed(seed);
         for (uint64_t i = 0; i < 60; i++) {
             rmm_stream_t stream = streams[(i + seed * i / 3) % 2];
             size_t bytes = 8 * (size_t)(1 + i * 37 % 512);

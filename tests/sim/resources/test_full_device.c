@@ -6,6 +6,8 @@
  */
 #include "sim/pool/pool_harness.h"
 
+#include "driver/sim/control.h"
+
 #define DEVICE (64 * MIB)
 
 /* Each can have all of the device. */
@@ -107,7 +109,7 @@ TEST_CASE(a_refusal_and_a_trim_leave_captures_whole)
 
 TEST_CASE(the_same_on_a_second_device)
 {
-    assert_cuda(rmm_sim_set_device(1));
+    assert_cuda(rmm__sim_device_set(1));
     for (size_t i = 0; i < sizeof(specs) / sizeof(specs[0]); i++) {
         rmm_resource_t *mr = make(specs[i]);
 
@@ -115,7 +117,7 @@ TEST_CASE(the_same_on_a_second_device)
         assert_int_equal(rmm_sim_allocated_bytes(0), 0);
         end(mr, 1);
     }
-    assert_cuda(rmm_sim_set_device(0));
+    assert_cuda(rmm__sim_device_set(0));
 }
 
 /* By the C functions: a hundred percent, and what cudaMemGetInfo says less the library's part. */
@@ -329,6 +331,58 @@ TEST_CASE(a_wait_before_a_refusal_serves_what_was_freed)
             end(mr, 0);
         }
     }
+}
+
+/* What was freed in stream order is of use only behind a synchronise. */
+TEST_CASE(a_retry_and_a_wait_serve_what_was_freed)
+{
+    static const char *const again[] = {
+        "retry+async", "retry:50ms+async", "wait+async",
+        "wait+statistics+async_managed"};
+
+    for (size_t i = 0; i < sizeof(again) / sizeof(again[0]); i++) {
+        for (int on_stream = 0; on_stream < 2; on_stream++) {
+            rmm_resource_t *mr = make(again[i]);
+            rmm_stream_t stream =
+                on_stream ? make_stream(RMM_STREAM_NON_BLOCKING) : NULL;
+            rmm_stream_t capturing = make_stream(RMM_STREAM_NON_BLOCKING);
+            rmm_sim_graph_t graph;
+
+            assert_cuda(rmm_sim_begin_capture(capturing, 0));
+            give(mr, take(mr, 33 * MIB, stream), 33 * MIB, stream);
+            give(mr, take(mr, 60 * MIB, stream), 60 * MIB, stream);
+            assert_cuda(rmm_sim_end_capture(capturing, &graph));
+            assert_cuda(rmm_sim_graph_destroy(graph));
+            assert_cuda(sim_driver()->stream_destroy(capturing));
+            if (on_stream) {
+                assert_cuda(sim_driver()->stream_destroy(stream));
+            }
+            end(mr, 0);
+        }
+    }
+}
+
+static void *take_a_little(void *mr)
+{
+    void *ptr = take(mr, 256, NULL);
+
+    return ptr;
+}
+
+/* A block of a thread that has ended counts as one of a thread that may free it, so the wait itself
+ * does not synchronise. Nothing is freed after the request has begun to wait. */
+TEST_CASE(a_wait_over_a_retry_ends_by_a_synchronise)
+{
+    rmm_resource_t *mr = make("wait:60000ms+retry+async");
+    void *large = take(mr, 48 * MIB, NULL), *little;
+    pthread_t thread;
+
+    assert_int_equal(pthread_create(&thread, NULL, take_a_little, mr), 0);
+    assert_int_equal(pthread_join(thread, &little), 0);
+    give(mr, large, 48 * MIB, NULL);
+    give(mr, take(mr, 56 * MIB, NULL), 56 * MIB, NULL);
+    give(mr, little, 256, NULL);
+    end(mr, 0);
 }
 
 TEST_CASE(without_it_the_message_says_that_a_synchronise_helps)

@@ -47,6 +47,102 @@ TEST_CASE(a_pool_reports_its_maximum)
     rmm_resource_release(mapped);
 }
 
+/* --- room left: rmm_stats_t, and the slot that /rmm shows ---------------------------------- */
+
+static void
+assert_room(const rmm_resource_t *mr, uint64_t free_bytes, uint64_t largest_bytes)
+{
+    rmm_stats_t stats = stats_of(mr);
+    const rmm_segment_slot_t *slot = mr->accounting.slot;
+
+    assert_int_equal(stats.free_bytes, free_bytes);
+    assert_int_equal(stats.largest_free_bytes, largest_bytes);
+    assert_int_equal(stats.free_bytes, rmm__accounting_free_bytes(&mr->accounting));
+    assert_int_equal(
+        stats.largest_free_bytes, rmm__figure_get(&slot->largest_free_bytes));
+    assert_int_equal(stats.maximum_bytes, rmm__figure_get(&slot->maximum_bytes));
+}
+
+static void follow_the_room(rmm_resource_t *mr, uint64_t maximum_bytes)
+{
+    void *first, *second;
+
+    assert_int_equal(stats_of(mr).maximum_bytes, maximum_bytes);
+    assert_int_equal(stats_of(mr).reserved_bytes, 8 * MIB);
+    assert_room(mr, 8 * MIB, 8 * MIB);
+    first = take(mr, 2 * MIB, NULL);
+    second = take(mr, 3 * MIB - 100, NULL); /* 100 are padding */
+    assert_room(mr, 3 * MIB, 3 * MIB);
+    give(mr, first, 2 * MIB, NULL);
+    assert_room(mr, 5 * MIB, 3 * MIB);
+    give(mr, second, 3 * MIB - 100, NULL);
+    assert_room(mr, 8 * MIB, 8 * MIB);
+    rmm_resource_release(mr);
+}
+
+TEST_CASE(statistics_tell_the_room_left)
+{
+    follow_the_room(make_pool(8 * MIB, 0), 0);
+    follow_the_room(make_pool(8 * MIB, 16 * MIB), 16 * MIB);
+    follow_the_room(make_virtual_pool(8 * MIB, 0), 0);
+    follow_the_room(make_virtual_pool(8 * MIB, 64 * MIB), 64 * MIB);
+}
+
+/* A request of this size is served without growth, and one byte more is not. */
+TEST_CASE(the_largest_free_block_is_what_fits)
+{
+    rmm_resource_t *pool = make_pool(8 * MIB, 8 * MIB);
+    void *first = take(pool, 1 * MIB, NULL), *rest = take(pool, 3 * MIB, NULL), *ptr;
+    uint64_t largest;
+
+    give(pool, first, 1 * MIB, NULL);
+    largest = stats_of(pool).largest_free_bytes;
+    assert_int_equal(largest, 4 * MIB);
+    assert_int_equal(
+        rmm_resource_alloc(pool, largest + 1, 0, NULL, &ptr), RMM_ERR_OUT_OF_MEMORY);
+    give(pool, take(pool, largest, NULL), largest, NULL);
+    give(pool, rest, 3 * MIB, NULL);
+    rmm_resource_release(pool);
+}
+
+TEST_CASE(other_resources_tell_what_they_have)
+{
+    rmm_resource_t *arena = make_arena(8 * MIB), *cuda = make_cuda(), *limited;
+    rmm_resource_t *blocks = make_fixed(MIB, 4);
+    void *ptr = take(arena, MIB, NULL);
+
+    assert_int_equal(stats_of(arena).maximum_bytes, 8 * MIB);
+    assert_int_equal(stats_of(arena).free_bytes, 7 * MIB);
+    give(arena, ptr, MIB, NULL);
+    ptr = take(blocks, MIB, NULL);
+    assert_room(blocks, 3 * MIB, 3 * MIB); /* contiguous: a block is 1 MiB */
+    assert_int_equal(stats_of(blocks).maximum_bytes, 0);
+    give(blocks, ptr, MIB, NULL);
+    assert_room(cuda, 0, 0);
+    assert_ok(rmm_statistics_adaptor_create(arena, NULL, &limited));
+    assert_room(limited, 0, 0); /* the arena's, which is its upstream */
+    rmm_resource_release(limited);
+    rmm_resource_release(arena);
+    rmm_resource_release(blocks);
+    rmm_resource_release(cuda);
+}
+
+/* A program that was compiled with the shorter struct. */
+TEST_CASE(a_shorter_struct_is_filled_as_far_as_it_goes)
+{
+    rmm_resource_t *pool = make_pool(MIB, 0);
+    rmm_stats_t stats = RMM_STATS_INIT;
+
+    stats.struct_size = offsetof(rmm_stats_t, free_bytes);
+    stats.free_bytes = stats.largest_free_bytes = stats.maximum_bytes = 77;
+    assert_ok(rmm_resource_get_stats(pool, &stats));
+    assert_int_equal(stats.struct_size, offsetof(rmm_stats_t, free_bytes));
+    assert_int_equal(stats.reserved_bytes, MIB);
+    assert_int_equal(stats.free_bytes, 77);
+    assert_int_equal(stats.maximum_bytes, 77);
+    rmm_resource_release(pool);
+}
+
 TEST_CASE(async_returns_the_threshold_in_force)
 {
     rmm_async_options_t options = RMM_ASYNC_OPTIONS_INIT;
@@ -121,7 +217,7 @@ TEST_CASE(what_a_device_supports_is_queried_on_that_device)
     assert_int_equal(
         rmm_device_supports(-1, RMM_ABILITY_ASYNC, &is), RMM_ERR_INVALID_ARGUMENT);
     assert_int_equal(
-        rmm_device_supports(0, (rmm_device_ability_t)5, &is), RMM_ERR_INVALID_ARGUMENT);
+        rmm_device_supports(0, (rmm_device_ability_t)7, &is), RMM_ERR_INVALID_ARGUMENT);
     assert_int_equal(
         rmm_device_supports(0, RMM_ABILITY_ASYNC, NULL), RMM_ERR_INVALID_ARGUMENT);
     assert_int_equal(rmm_device_supports(99, RMM_ABILITY_ASYNC, &is), RMM_ERR_CUDA);

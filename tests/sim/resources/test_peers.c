@@ -9,18 +9,20 @@
 
 #include <stdio.h>
 
+#include "driver/sim/control.h"
+
 /* Those that cases provoke. */
 static uint64_t violations_expected;
 
 static int set_up(void **state)
 {
-    assert_cuda(rmm_sim_set_device(0));
+    assert_cuda(rmm__sim_device_set(0));
     return 0;
 }
 
 static int nothing_else(void **state)
 {
-    return rmm_sim_allocated_bytes(0) == 0 && rmm_sim_address_bytes() == 0 &&
+    return rmm_sim_allocated_bytes(0) == 0 && rmm__sim_address_bytes() == 0 &&
                    rmm_sim_violations() == violations_expected
                ? 0
                : -1;
@@ -43,7 +45,7 @@ static void use_on(int other, void *block, size_t bytes)
     rmm_stream_t stream;
     void *there;
 
-    assert_cuda(rmm_sim_set_device(other));
+    assert_cuda(rmm__sim_device_set(other));
     stream = make_stream(RMM_STREAM_NON_BLOCKING);
     assert_cuda(sim_driver()->mem_alloc(&there, bytes));
     launch_fill(block, bytes, (uint64_t)other + 1, stream);
@@ -51,12 +53,12 @@ static void use_on(int other, void *block, size_t bytes)
     assert_cuda(rmm_sim_memset_async(block, 0, bytes, stream));
     assert_cuda(rmm_sim_memcpy_async(block, there, bytes, stream));
     launch_check(block, bytes, (uint64_t)other + 1, &mixups, stream);
-    assert_cuda(rmm_sim_stream_synchronize(stream));
+    assert_cuda(rmm__sim_stream_synchronize(stream));
     assert_int_equal(mixups, 0);
     assert_int_equal(rmm_sim_violations(), violations_expected);
     assert_cuda(sim_driver()->mem_free(there));
     assert_cuda(sim_driver()->stream_destroy(stream));
-    assert_cuda(rmm_sim_set_device(0));
+    assert_cuda(rmm__sim_device_set(0));
 }
 
 /* Its first and its last bytes. */
@@ -183,7 +185,7 @@ static void expect_calls(const char *call, int most)
 
 static void assert_no_more_calls(void)
 {
-    assert_false(rmm_sim_fail_struck());
+    assert_false(rmm__sim_fault_has_struck());
     assert_true(rmm_sim_fail(NULL));
 }
 
@@ -232,21 +234,21 @@ static void assert_copies_only_through_the_host(const void *block)
     uint64_t found[2] = {0};
     void *there;
 
-    assert_cuda(rmm_sim_set_device(1));
+    assert_cuda(rmm__sim_device_set(1));
     stream = make_stream(RMM_STREAM_NON_BLOCKING);
     assert_cuda(sim_driver()->mem_alloc(&there, 4 * KIB));
     assert_int_equal(
         rmm_sim_memcpy_async(there, block, 4 * KIB, stream), RMM_DRIVER_INVALID_VALUE);
     assert_int_equal(rmm_sim_violations(), ++violations_expected);
-    assert_non_null(strstr(rmm_sim_last_violation(), "a copy on device 1: no access"));
+    assert_non_null(strstr(rmm__sim_violation_text(), "a copy on device 1: no access"));
     assert_ok(rmm_device_buffer_init_copy_from(&copy, block, 4 * KIB, stream, NULL));
     assert_ok(rmm_memcpy(found, rmm_device_buffer_data(&copy), sizeof(found), stream));
-    assert_cuda(rmm_sim_stream_synchronize(stream));
+    assert_cuda(rmm__sim_stream_synchronize(stream));
     assert_int_equal(found[1], 1);
     rmm_device_buffer_fini(&copy);
     assert_cuda(sim_driver()->mem_free(there));
     assert_cuda(sim_driver()->stream_destroy(stream));
-    assert_cuda(rmm_sim_set_device(0));
+    assert_cuda(rmm__sim_device_set(0));
 }
 
 static void assert_out_of_reach(rmm_resource_t *mr, const char *why)
@@ -256,19 +258,19 @@ static void assert_out_of_reach(rmm_resource_t *mr, const char *why)
 
     launch_fill(block, PIECE, 1, NULL);
     assert_cuda(rmm_sim_device_synchronize());
-    assert_cuda(rmm_sim_set_device(1));
+    assert_cuda(rmm__sim_device_set(1));
     stream = make_stream(RMM_STREAM_NON_BLOCKING);
     assert_cuda(rmm_sim_memset_async(block, 0, PIECE, stream));
-    assert_cuda(rmm_sim_stream_synchronize(stream));
+    assert_cuda(rmm__sim_stream_synchronize(stream));
     assert_int_equal(rmm_sim_violations(), violations_expected + 1);
-    assert_non_null(strstr(rmm_sim_last_violation(), why));
+    assert_non_null(strstr(rmm__sim_violation_text(), why));
     launch_fill(block, PIECE, 2, stream);
-    assert_cuda(rmm_sim_stream_synchronize(stream));
+    assert_cuda(rmm__sim_stream_synchronize(stream));
     assert_int_equal(rmm_sim_violations(), violations_expected + 2);
     assert_non_null(
-        strstr(rmm_sim_last_violation(), "a kernel on device 1: no access"));
+        strstr(rmm__sim_violation_text(), "a kernel on device 1: no access"));
     assert_cuda(sim_driver()->stream_destroy(stream));
-    assert_cuda(rmm_sim_set_device(0));
+    assert_cuda(rmm__sim_device_set(0));
     violations_expected += 2;
     assert_copies_only_through_the_host(block);
     assert_int_equal(*(uint64_t *)block, 1);
@@ -404,7 +406,7 @@ CASE(a_driver_that_does_not_know_peers_fails_no_creation)
         begin_log();
         assert_true(rmm_sim_fail(plans[i % 2]));
         assert_ok(bases[i / 2](&mr));
-        assert_true(rmm_sim_fail_struck());
+        assert_true(rmm__sim_fault_has_struck());
         assert_true(rmm_sim_fail(NULL));
         end_log();
         if (i != 0) { /* a virtual pool counts the devices elsewhere, too */
@@ -430,10 +432,10 @@ CASE(memory_of_a_graph_is_as_open_as_its_pool)
     block = take(mr, MIB, stream);
     assert_cuda(rmm_sim_end_capture(stream, &graph));
     assert_cuda(rmm_sim_graph_launch(graph, stream));
-    assert_cuda(rmm_sim_stream_synchronize(stream));
+    assert_cuda(rmm__sim_stream_synchronize(stream));
     use_on_all(block, MIB);
     give(mr, block, MIB, stream);
-    assert_cuda(rmm_sim_stream_synchronize(stream));
+    assert_cuda(rmm__sim_stream_synchronize(stream));
     assert_cuda(rmm_sim_graph_destroy(graph));
     assert_cuda(sim_driver()->stream_destroy(stream));
     rmm_resource_release(mr);
@@ -453,7 +455,7 @@ CASE(a_device_in_use_that_is_no_peer_is_named_once)
         assert_ok(bases[i](&mr[i]));
     }
     assert_int_equal(warning_count, 0);
-    assert_cuda(rmm_sim_set_device(1));
+    assert_cuda(rmm__sim_device_set(1));
     for (int i = 0; i < 2; i++) {
         assert_ok(bases[i](&mr[2 + i]));
     }

@@ -13,6 +13,7 @@
 #include "base/resource_impl.h"
 #include "core/host_memory.h"
 #include "device/spec.h"
+#include "driver/sim/control.h"
 #include "harness/in_child.h"
 
 #define GIB ((uint64_t)1 << 30)
@@ -163,7 +164,8 @@ static int use_first_with_a_failure(void)
         CHECK_THAT(rmm_sim_fail(plan));
     }
     status = rmm_get_current_device_resource(&mr);
-    struck = fail_host_memory ? rmm__host_memory_fail_struck() : rmm_sim_fail_struck();
+    struck =
+        fail_host_memory ? rmm__host_memory_fail_struck() : rmm__sim_fault_has_struck();
     rmm__host_memory_fail(0);
     CHECK_THAT(rmm_sim_fail(NULL));
     CHECK_THAT((status == RMM_OK) == (mr != NULL));
@@ -258,6 +260,9 @@ static const word_t words[] = {
     {"async", "async", NULL},
     {"async:1MiB", "async", NULL},
     {"async:wait", "async", NULL},
+    {"async_pinned", "async_pinned", NULL},
+    {"async_pinned:1MiB:wait:numa:no_peer_access", "async_pinned", NULL},
+    {"async_pinned:numa=1", "async_pinned", NULL},
     {"async:1MiB:wait", "async", NULL},
     {"async_managed:wait", "async_managed", NULL},
     {"sam_headroom:1GiB", "sam_headroom", NULL},
@@ -266,7 +271,16 @@ static const word_t words[] = {
     {"logging+cuda", "logging", "cuda"},
     {"logging:auto_flush+cuda", "logging", "cuda"},
     {"logging:500ms+cuda", "logging", "cuda"},
+    {"logging:pool_size:500ms+pool", "logging", "pool"},
     {"prefetch+managed", "prefetch", "managed"},
+    {"retry+async", "retry", "async"},
+    {"retry:100ms+pool", "retry", "pool"},
+    {"wait+pool", "wait", "pool"},
+    {"wait:1500ms+pool:0:50%", "wait", "pool"},
+    {"pool/managed", "fallback", "pool"},
+    {"pool:0:80%/managed/pinned", "fallback", "pool"},
+    {"pool_virtual:0:4MiB:no_peer_access/async:wait", "fallback", "pool"},
+    {"statistics+wait+pool/managed", "statistics", "wait"},
     {"statistics+async", "statistics", "async"},
     {"thread_safe+cuda", "thread_safe", "cuda"},
     {"tracking+cuda", "tracking", "cuda"},
@@ -301,20 +315,30 @@ TEST_CASE(each_word_builds_what_it_says)
     assert_int_equal(rmm_sim_violations(), 0);
 }
 
-TEST_CASE(every_name_of_a_resource_has_a_case)
+static bool has_row(const char *name)
+{
+    size_t length = strlen(name);
+
+    for (size_t i = 0; i < WORD_COUNT; i++) {
+        if (strncmp(words[i].spec, name, length) == 0 &&
+            strchr(":+", words[i].spec[length]) != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A type of its own name; one that is called otherwise, or an adaptor, needs a row of words[]. */
+TEST_CASE(a_word_without_a_row_builds_the_type_of_its_name)
 {
     const rmm_spec_kind_t *kind;
 
     for (size_t i = 0; (kind = rmm__spec_kind_at(i)) != NULL; i++) {
-        size_t length = strlen(kind->name);
-        bool found = false;
+        if (!has_row(kind->name)) {
+            rmm_resource_t *mr = make(kind->name);
 
-        for (size_t j = 0; j < WORD_COUNT; j++) {
-            found = found || (strncmp(words[j].spec, kind->name, length) == 0 &&
-                              strchr(":+", words[j].spec[length]) != NULL);
-        }
-        if (!found) {
-            fail_msg("no case for the word '%s'", kind->name);
+            assert_string_equal(rmm_resource_type(mr), kind->name);
+            rmm_resource_release(mr);
         }
     }
 }
@@ -406,6 +430,51 @@ TEST_CASE(an_adaptor_gets_its_sizes)
     assert_int_equal(rmm_sim_allocated_bytes(0), 0);
 }
 
+/* Chains of alternates, below the adaptors. */
+TEST_CASE(what_the_first_refuses_comes_from_the_next)
+{
+    rmm_resource_t *mr = make("statistics+fixed_size:1MiB/pool:0:4MiB/managed");
+    rmm_resource_t *first = rmm_resource_upstream(mr);
+    rmm_resource_t *rest = rmm_fallback_get_alternate(first);
+    rmm_resource_t *last = rmm_fallback_get_alternate(rest);
+    void *small = take(mr, MIB, NULL), *middle = take(mr, 2 * MIB, NULL);
+    void *large = take(mr, 8 * MIB, NULL);
+
+    assert_string_equal(rmm_resource_type(rest), "fallback");
+    assert_string_equal(rmm_resource_type(last), "managed");
+    assert_int_equal(stats_of(rmm_resource_upstream(first)).current_bytes, MIB);
+    assert_int_equal(stats_of(rmm_resource_upstream(rest)).current_bytes, 2 * MIB);
+    assert_int_equal(stats_of(last).current_bytes, 8 * MIB);
+    give(mr, large, 8 * MIB, NULL);
+    give(mr, middle, 2 * MIB, NULL);
+    give(mr, small, MIB, NULL);
+    rmm_resource_release(mr);
+    assert_int_equal(rmm_sim_allocated_bytes(0), 0);
+}
+
+static void expect_reason(const char *spec, const char *reason)
+{
+    assert_int_equal(rmm_resource_check_spec(spec), RMM_ERR_INVALID_ARGUMENT);
+    if (strstr(rmm_last_error_message(), reason) == NULL) {
+        fail_msg("'%s': %s", spec, rmm_last_error_message());
+    }
+}
+
+TEST_CASE(a_wrong_alternate_or_time_is_named)
+{
+    expect_reason("pool/", "a name is missing");
+    expect_reason("/pool", "a name is missing");
+    expect_reason("pool//managed", "a name is missing");
+    expect_reason("pool/statistics+managed", "'statistics' is an adaptor");
+    expect_reason("statistics/pool", "'statistics' is an adaptor");
+    expect_reason("pool/statistics", "as in statistics+pool/managed");
+    expect_reason("pool/managed+pinned", "'managed' is not an adaptor");
+    expect_reason("retry:0ms+pool", "a time of at least 1ms");
+    expect_reason("wait:auto_flush+pool", "'wait' has no option 'auto_flush'");
+    expect_reason("wait:1MiB+pool", "a time, such as 500ms");
+    expect_reason("cuda/cuda/cuda/cuda/cuda/cuda/cuda/cuda/cuda", "more than 8 parts");
+}
+
 TEST_CASE(a_wrong_spec_is_refused_in_one_line)
 {
     static const char *const wrong[] = {
@@ -443,7 +512,7 @@ TEST_CASE(what_a_creator_refuses_names_the_spec)
     assert_int_equal(rmm_sim_allocated_bytes(0), 0);
 }
 
-TEST_CASE(what_fails_on_the_way_leaves_nothing)
+static void expect_nothing_left(const char *spec)
 {
     for (uint64_t nth = 1;; nth++) {
         rmm_resource_t *mr = NULL;
@@ -451,7 +520,7 @@ TEST_CASE(what_fails_on_the_way_leaves_nothing)
         bool struck;
 
         rmm__host_memory_fail(nth);
-        status = rmm_resource_create_from_spec("binning:1MiB", &mr);
+        status = rmm_resource_create_from_spec(spec, &mr);
         struck = rmm__host_memory_fail_struck();
         rmm__host_memory_fail(0);
         assert_int_equal(status == RMM_OK, mr != NULL);
@@ -462,6 +531,12 @@ TEST_CASE(what_fails_on_the_way_leaves_nothing)
             return;
         }
     }
+}
+
+TEST_CASE(what_fails_on_the_way_leaves_nothing)
+{
+    expect_nothing_left("binning:1MiB");
+    expect_nothing_left("wait+retry+pool:1MiB/managed/pool_pinned:1MiB");
 }
 
 int main(void)

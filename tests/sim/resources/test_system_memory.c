@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "driver/sim/control.h"
 #include "resources/system_memory.h"
 
 #define GIB (1024 * MIB)
@@ -67,7 +68,7 @@ TEST_CASE(host_and_device_use_the_same_block)
         }
         launch_check(block, bytes, 5, &mixups, NULL);
         launch_fill(block, bytes, 6, NULL);
-        assert_cuda(rmm_sim_stream_synchronize(NULL));
+        assert_cuda(rmm__sim_stream_synchronize(NULL));
         assert_int_equal(mixups, 0);
         assert_int_equal(block[bytes / 8 - 1], 6);
         assert_int_equal(rmm_sim_allocated_bytes(0), 0);
@@ -135,7 +136,7 @@ TEST_CASE(a_free_leaves_a_capture_whole)
     give(mr, blocks[1], MIB, other);
     assert_cuda(rmm_sim_end_capture(stream, &graph));
     assert_cuda(rmm_sim_graph_launch(graph, stream));
-    assert_cuda(rmm_sim_stream_synchronize(stream));
+    assert_cuda(rmm__sim_stream_synchronize(stream));
     assert_int_equal(journal.count, 1);
     assert_cuda(rmm_sim_graph_destroy(graph));
     assert_cuda(sim_driver()->stream_destroy(stream));
@@ -195,7 +196,7 @@ TEST_CASE(a_free_never_outruns_its_work)
         assert_cuda(launch_mark(&journal, 1, stream));
         assert_true(rmm_sim_fail(plans[i]));
         give(mr, block, MIB, stream);
-        assert_true(rmm_sim_fail_struck());
+        assert_true(rmm__sim_fault_has_struck());
         assert_true(rmm_sim_fail(NULL));
         assert_int_equal(journal.count, 1);
     }
@@ -307,7 +308,7 @@ TEST_CASE(a_block_prefers_the_device_where_there_is_room)
     for (size_t i = 0; i < 2; i++) {
         char *block = take(mr, sizes[i], NULL);
 
-        assert_int_equal(rmm_sim_preferred_at(block, sizes[i]), 0);
+        assert_int_equal(rmm__sim_preferred_at(block, sizes[i]), 0);
         give(mr, block, sizes[i], NULL);
     }
     end(mr);
@@ -322,7 +323,7 @@ TEST_CASE(a_headroom_of_all_free_memory_leaves_the_host)
         rmm_resource_t *mr = make_headroom(headrooms[i]);
         char *block = take(mr, 10 * MIB, NULL);
 
-        assert_int_equal(rmm_sim_preferred_at(block, 10 * MIB), RMM_DRIVER_HOST);
+        assert_int_equal(rmm__sim_preferred_at(block, 10 * MIB), RMM_DRIVER_HOST);
         give(mr, block, 10 * MIB, NULL);
         end(mr);
     }
@@ -338,9 +339,9 @@ TEST_CASE(a_block_is_parted_at_a_page)
     char *block = take(mr, bytes, NULL);
 
     assert_int_equal((uintptr_t)block % page, 0);
-    assert_int_equal(rmm_sim_preferred_at(block, 4 * MIB), 0);
+    assert_int_equal(rmm__sim_preferred_at(block, 4 * MIB), 0);
     assert_int_equal(
-        rmm_sim_preferred_at(block + 4 * MIB, bytes - 4 * MIB), RMM_DRIVER_HOST);
+        rmm__sim_preferred_at(block + 4 * MIB, bytes - 4 * MIB), RMM_DRIVER_HOST);
     give(mr, block, bytes, NULL);
     end(mr);
 }
@@ -352,7 +353,7 @@ TEST_CASE(less_than_a_page_has_no_preference)
 
     assert_true(rmm_sim_fail("mem_prefer:1,memory_info:1"));
     block = take(mr, 4095, NULL);
-    assert_false(rmm_sim_fail_struck());
+    assert_false(rmm__sim_fault_has_struck());
     assert_true(rmm_sim_fail(NULL));
     give(mr, block, 4095, NULL);
     end(mr);

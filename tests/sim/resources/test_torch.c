@@ -11,15 +11,17 @@
 #include <unistd.h>
 
 #include "core/host_memory.h"
+#include "driver/sim/control.h"
 #include "harness/in_child.h"
 
 static rmm_resource_t *set_pool(int device, uint64_t maximum_bytes)
 {
     rmm_resource_t *pool;
 
-    assert_cuda(rmm_sim_set_device(device));
+    assert_non_null(sim_driver()); /* HIP's opens the simulated GPU below it */
+    assert_cuda(rmm__sim_device_set(device));
     pool = make_pool(0, maximum_bytes);
-    assert_cuda(rmm_sim_set_device(0));
+    assert_cuda(rmm__sim_device_set(0));
     assert_ok(rmm_set_per_device_resource(device, pool, NULL));
     return pool;
 }
@@ -266,7 +268,7 @@ static unsigned seeds_with_mixed_data(bool is_recorded)
         use_t use;
         void *ptr;
 
-        rmm_sim_reseed(seed);
+        rmm__sim_reseed(seed);
         open_use(&use, is_recorded);
         ptr = block_in_use(&use);
         rmm_torch_free(ptr, 4096, 0, use.own);
@@ -346,10 +348,10 @@ TEST_CASE(a_stream_of_another_device_is_waited_for)
     rmm_stream_t far;
     void *ptr = rmm_torch_malloc(sizeof(bytes), 0, NULL);
 
-    assert_cuda(rmm_sim_set_device(1));
+    assert_cuda(rmm__sim_device_set(1));
     assert_ok(rmm_stream_create(RMM_STREAM_NON_BLOCKING, &far));
     assert_cuda(rmm_sim_memset_async(ptr, 2, sizeof(bytes), far));
-    assert_cuda(rmm_sim_set_device(0));
+    assert_cuda(rmm__sim_device_set(0));
     rmm_torch_record_stream(ptr, far);
     rmm_torch_free(ptr, sizeof(bytes), 0, NULL);
     assert_ptr_equal(rmm_torch_malloc(sizeof(bytes), 0, NULL), ptr);

@@ -18,20 +18,18 @@
 #define RMM_COMPAT_MR_DETAIL_LIBRARY_RESOURCE_HPP
 
 #include <cstddef>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <utility>
 #include <vector>
 
 #include <rmm/aligned.hpp>
-#include <rmm/custom_resource.h>
-#include <rmm/cxx/custom.hpp>
-#include <rmm/cxx/device.hpp>
 #include <rmm/cxx/resource.hpp>
 #include <rmm/detail/cccl.hpp>
+#include <rmm/detail/era.hpp>
 #include <rmm/detail/error.hpp>
 #include <rmm/detail/export.hpp>
+#include <rmm/mr/detail/kept_resources.hpp>
 #include <rmm/resource_ref.hpp>
 
 namespace RMM_NAMESPACE
@@ -170,15 +168,6 @@ inline rmmc::resource find_library_resource(any_device_resource &upstream)
     return found;
 }
 
-/* A custom resource that keeps `object`. Unchecked: results pass through, as in RMM. */
-template <class Object> rmmc::resource wrap(Object object, const char *name)
-{
-    return translated([&] {
-        return rmmc::detail::create_custom(
-            std::move(object), RMM_DEVICE_ACCESSIBLE, name, RMM_CUSTOM_UNCHECKED);
-    });
-}
-
 /* The library's resource for an upstream of any class. */
 inline rmmc::resource library_resource_of(any_device_resource upstream)
 {
@@ -211,34 +200,11 @@ class resource_over_upstream : public library_resource, public device_memory
     std::shared_ptr<any_device_resource> upstream_;
 };
 
-/* Which of the library's resources a class without data stands for. */
-enum class stands_for {
-    that_of_current_device, /* at the call: memory is freed with the same device current */
-    one_for_all_devices     /* host memory, which belongs to no device */
-};
-
-/*
- * The library's resources of one kind, for each device. Never destroyed: an object without
- * data holds no reference, and the last one would free what is live.
- */
-template <rmm_status_t (*Create)(rmm_resource_t **)> class kept_resources
+/* An adaptor: in this interface nothing more. */
+class adaptor_over_upstream : public resource_over_upstream
 {
-  public:
-    static rmmc::resource of(int device)
-    {
-        static kept_resources *kept = new kept_resources;
-        const std::lock_guard<std::mutex> guard(kept->lock_);
-        rmmc::resource &mr = kept->by_device_[device];
-
-        if (!mr) {
-            mr = rmmc::detail::create(Create);
-        }
-        return mr;
-    }
-
-  private:
-    std::mutex lock_; /* protects by_device_ */
-    std::map<int, rmmc::resource> by_device_;
+  protected:
+    using resource_over_upstream::resource_over_upstream;
 };
 
 /* A class without data, for a resource of which the library has one for each device. */
@@ -252,24 +218,26 @@ class per_device_resource_class
         stream_ref stream, std::size_t bytes,
         std::size_t alignment = CUDA_ALLOCATION_ALIGNMENT)
     {
-        return translated([&] { return kept().allocate(stream, bytes, alignment); });
+        return translated(
+            [&] { return resources::now().allocate(stream, bytes, alignment); });
     }
     void deallocate(
         stream_ref stream, void *ptr, std::size_t bytes,
         std::size_t alignment = CUDA_ALLOCATION_ALIGNMENT) noexcept
     {
-        existing().deallocate(stream, ptr, bytes, alignment);
+        resources::existing().deallocate(stream, ptr, bytes, alignment);
     }
     [[nodiscard]] void *
     allocate_sync(std::size_t bytes, std::size_t alignment = CUDA_ALLOCATION_ALIGNMENT)
     {
-        return translated([&] { return kept().allocate_sync(bytes, alignment); });
+        return translated(
+            [&] { return resources::now().allocate_sync(bytes, alignment); });
     }
     void deallocate_sync(
         void *ptr, std::size_t bytes,
         std::size_t alignment = CUDA_ALLOCATION_ALIGNMENT) noexcept
     {
-        existing().deallocate_sync(ptr, bytes, alignment);
+        resources::existing().deallocate_sync(ptr, bytes, alignment);
     }
     [[nodiscard]] bool operator==(const per_device_resource_class &) const noexcept
     {
@@ -282,25 +250,11 @@ class per_device_resource_class
     /** Not in RMM: the resource of this library that an allocation would use now. */
     [[nodiscard]] rmmc::resource library() const
     {
-        return translated([] { return kept(); });
+        return translated([] { return resources::now(); });
     }
 
   private:
-    static rmmc::resource kept()
-    {
-        const bool is_one = Which == stands_for::one_for_all_devices;
-
-        return kept_resources<Create>::of(is_one ? -1 : rmmc::current_device());
-    }
-    /* The same; empty if the driver fails, as at the end of the process. */
-    static rmmc::resource existing() noexcept
-    {
-        try {
-            return kept();
-        } catch (...) {
-            return rmmc::resource();
-        }
-    }
+    using resources = resources_of_class<Create, Which>;
 };
 
 } /* namespace detail */

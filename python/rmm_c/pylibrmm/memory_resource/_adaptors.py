@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Adaptors: resources that pass requests on to another one and add something."""
 import os
-from typing import Callable, List, Optional, Tuple
+from typing import Callable, List, Optional, Tuple, Union
 
 from rmm_c import _core
+from rmm_c.errors import also_saying
 from rmm_c.pylibrmm.helper import Path
-from rmm_c.pylibrmm.memory_resource._base import DeviceMemoryResource, UpstreamResourceAdaptor
+from rmm_c.pylibrmm.memory_resource._base import (
+    DeviceMemoryResource,
+    UpstreamResourceAdaptor,
+    one_upstream,
+)
 from rmm_c._figures import Statistics
 
 
@@ -20,7 +25,13 @@ class AlignedResourceAdaptor(UpstreamResourceAdaptor):
         alignment: int = 256,
         alignment_threshold: int = 0,
     ) -> None:
-        _core.create_aligned(self, upstream_mr, alignment, alignment_threshold)
+        _core.create(
+            self,
+            "aligned",
+            upstream_mr,
+            alignment_bytes=alignment,
+            threshold_bytes=alignment_threshold,
+        )
         self._created()
 
     def get_alignment(self) -> int:
@@ -64,7 +75,7 @@ class LimitingResourceAdaptor(UpstreamResourceAdaptor):
     _kind = "limiting"
 
     def __init__(self, upstream_mr: DeviceMemoryResource, allocation_limit: int) -> None:
-        _core.create_limiting(self, upstream_mr, allocation_limit)
+        _core.create(self, "limiting", upstream_mr, limit_bytes=allocation_limit)
         self._created()
 
     def get_allocated_bytes(self) -> int:
@@ -81,8 +92,8 @@ class LoggingResourceAdaptor(UpstreamResourceAdaptor):
 
     Parameters
     ----------
-    upstream_mr
-        Where the memory comes from.
+    upstream_mr, upstream
+        Where the memory comes from; the second is the name of RMM until 0.18.
     log_file_name
         The file, else RMM_LOG_FILE, with ".dev" and the device's number before its extension, as
         RMM names it. In a name with ``%d`` (device) or ``%p`` (process) these are replaced, and
@@ -94,23 +105,36 @@ class LoggingResourceAdaptor(UpstreamResourceAdaptor):
     flush_interval_ms
         Without auto_flush: buffered rows that are older are written with the next row. 0: after
         a second.
+    pool_size
+        Two columns behind RMM's: ``PoolBytes``, what the pool below holds, and ``UsedBytes``, what
+        of it is in use, after an allocation and before a free.
     """
 
     _kind = "logging"
 
     def __init__(
         self,
-        upstream_mr: DeviceMemoryResource,
-        log_file_name: Optional[Path] = None,
+        upstream_mr: Optional[DeviceMemoryResource] = None,
+        log_file_name: Union[Path, bytes, None] = None,
         auto_flush: bool = True,
         flush_interval_ms: int = 0,
+        pool_size: bool = False,
+        *,
+        upstream: Optional[DeviceMemoryResource] = None,
     ) -> None:
+        given = one_upstream(upstream_mr, upstream)
         name = log_file_name or os.environ.get("RMM_LOG_FILE")
         if not name:
             raise ValueError("no file for the log: neither log_file_name nor RMM_LOG_FILE is set")
         path = _log_path(os.fsdecode(name))
-        _core.create_logging(
-            self, upstream_mr, path, auto_flush, flush_interval_ms=flush_interval_ms
+        _core.create(
+            self,
+            "logging",
+            given,
+            path=path,
+            auto_flush=auto_flush,
+            flush_interval_ms=flush_interval_ms,
+            format=_core.LOGGING_FORMAT_POOL_SIZE if pool_size else 0,
         )
         self._created()
 
@@ -143,7 +167,7 @@ class PrefetchResourceAdaptor(UpstreamResourceAdaptor):
     _kind = "prefetch"
 
     def __init__(self, upstream_mr: DeviceMemoryResource) -> None:
-        _core.create_prefetch(self, upstream_mr)
+        _core.create(self, "prefetch", upstream_mr)
         self._created()
 
 
@@ -161,7 +185,7 @@ class StatisticsResourceAdaptor(UpstreamResourceAdaptor):
     _kind = "statistics"
 
     def __init__(self, upstream_mr: DeviceMemoryResource) -> None:
-        _core.create_statistics(self, upstream_mr)
+        _core.create(self, "statistics", upstream_mr)
         self._created()
 
     @property
@@ -175,7 +199,8 @@ class StatisticsResourceAdaptor(UpstreamResourceAdaptor):
 
     def pop_counters(self) -> Statistics:
         """End the innermost scope and return its figures."""
-        return Statistics(*_core.statistics(self, "pop"))
+        with also_saying("cannot pop the last counter pair"):
+            return Statistics(*_core.statistics(self, "pop"))
 
     def push_thread_counters(self) -> Statistics:
         """Begin a scope that counts the calls of this thread only."""
@@ -192,7 +217,7 @@ class ThreadSafeResourceAdaptor(UpstreamResourceAdaptor):
     _kind = "thread_safe"
 
     def __init__(self, upstream_mr: DeviceMemoryResource) -> None:
-        _core.create_thread_safe(self, upstream_mr)
+        _core.create(self, "thread_safe", upstream_mr)
         self._created()
 
 
@@ -209,7 +234,7 @@ class TrackingResourceAdaptor(UpstreamResourceAdaptor):
     _kind = "tracking"
 
     def __init__(self, upstream_mr: DeviceMemoryResource, capture_stacks: bool = False) -> None:
-        _core.create_tracking(self, upstream_mr, capture_stacks)
+        _core.create(self, "tracking", upstream_mr, capture_stacks=capture_stacks)
         self._created()
 
     def get_allocated_bytes(self) -> int:

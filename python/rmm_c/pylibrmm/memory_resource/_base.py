@@ -20,7 +20,11 @@ _classes: Dict[str, "Type[DeviceMemoryResource]"] = {}
 
 @dataclass
 class ResourceStats:
-    """The figures of one resource since its creation, as ``/rmm`` shows them."""
+    """The figures of one resource since its creation, as ``/rmm`` shows them.
+
+    A pool can hand out ``free_bytes`` yet, and grow by ``maximum_bytes - reserved_bytes``; it has
+    no maximum where ``maximum_bytes`` is 0.
+    """
 
     current_bytes: int
     current_count: int
@@ -31,6 +35,9 @@ class ResourceStats:
     reserved_bytes: int
     oom_count: int
     invalid_free_count: int
+    free_bytes: int
+    largest_free_bytes: int
+    maximum_bytes: int
 
 
 class DeviceMemoryResource(_core.Resource):
@@ -78,6 +85,18 @@ class DeviceMemoryResource(_core.Resource):
 
 class UpstreamResourceAdaptor(DeviceMemoryResource):
     """The base of resources that allocate from another one."""
+
+
+def one_upstream(
+    upstream_mr: Optional[DeviceMemoryResource], upstream: Optional[DeviceMemoryResource]
+) -> DeviceMemoryResource:
+    """The one that is given: RMM's parameter was named upstream until 0.18."""
+    if upstream_mr is not None and upstream is not None:
+        raise TypeError("upstream_mr and upstream are the same parameter: one resource is needed")
+    given = upstream if upstream_mr is None else upstream_mr
+    if given is None:
+        raise TypeError("upstream_mr must be a resource, not None")
+    return given
 
 
 def _of_kind(kind: str) -> DeviceMemoryResource:

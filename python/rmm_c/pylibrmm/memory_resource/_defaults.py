@@ -80,7 +80,9 @@ def available_device_memory() -> Tuple[int, int]:
     return _core.available_device_memory()
 
 
-def enable_logging(log_file_name: Optional[Path] = None, auto_flush: bool = True) -> None:
+def enable_logging(
+    log_file_name: Optional[Path] = None, auto_flush: bool = True, pool_size: bool = False
+) -> None:
     """Log the allocations of all devices whose default was set or used, else of device 0.
 
     The arguments are those of LoggingResourceAdaptor. Raises ValueError if neither
@@ -91,7 +93,9 @@ def enable_logging(log_file_name: Optional[Path] = None, auto_flush: bool = True
         resource = get_per_device_resource(device)
         if not isinstance(resource, LoggingResourceAdaptor):
             with current_device(device):
-                made[device] = LoggingResourceAdaptor(resource, log_file_name, auto_flush)
+                made[device] = LoggingResourceAdaptor(
+                    resource, log_file_name, auto_flush, pool_size=pool_size
+                )
     for device, logged in made.items():
         set_per_device_resource(device, logged)
 

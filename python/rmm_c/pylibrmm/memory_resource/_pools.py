@@ -3,10 +3,12 @@
 from typing import List, Optional
 
 from rmm_c import _core
+from rmm_c.errors import also_saying
 from rmm_c.pylibrmm.helper import Size, parse_bytes, parse_optional_bytes
 from rmm_c.pylibrmm.memory_resource._base import (
     DeviceMemoryResource,
     UpstreamResourceAdaptor,
+    one_upstream,
 )
 
 
@@ -15,8 +17,8 @@ class PoolMemoryResource(UpstreamResourceAdaptor):
 
     Parameters
     ----------
-    upstream_mr
-        Where the memory comes from.
+    upstream_mr, upstream
+        Where the memory comes from; the second is the name of RMM until 0.18.
     initial_pool_size
         Allocated at once. By default half of the free memory, as RMM has it; 0: nothing.
     maximum_pool_size
@@ -31,17 +33,22 @@ class PoolMemoryResource(UpstreamResourceAdaptor):
 
     def __init__(
         self,
-        upstream_mr: DeviceMemoryResource,
+        upstream_mr: Optional[DeviceMemoryResource] = None,
         initial_pool_size: Optional[Size] = None,
         maximum_pool_size: Optional[Size] = None,
+        *,
+        upstream: Optional[DeviceMemoryResource] = None,
     ) -> None:
-        if upstream_mr is None:
-            raise TypeError("upstream_mr must be a resource, not None")
+        given = one_upstream(upstream_mr, upstream)
         if initial_pool_size is None:
             initial = _core.percent_of_free_device_memory(50)
         else:
             initial = parse_bytes(initial_pool_size)
-        _core.create_pool(self, upstream_mr, initial, parse_optional_bytes(maximum_pool_size))
+        maximum = parse_optional_bytes(maximum_pool_size)
+        with also_saying("Initial pool size exceeds the maximum pool size", 0 < maximum < initial):
+            _core.create(
+                self, "pool", given, initial_bytes=initial, maximum_bytes=maximum
+            )
         self._created()
 
     def pool_size(self) -> int:
@@ -72,12 +79,12 @@ class VirtualPoolMemoryResource(PoolMemoryResource):
         peer_access: bool = True,
     ) -> None:
         flags = _core.POOL_VIRTUAL | (0 if peer_access else _core.POOL_NO_PEER_ACCESS)
-        _core.create_pool(
+        _core.create(
             self,
-            None,
-            parse_bytes(initial_pool_size),
-            parse_optional_bytes(maximum_pool_size),
-            flags,
+            "pool",
+            initial_bytes=parse_bytes(initial_pool_size),
+            maximum_bytes=parse_optional_bytes(maximum_pool_size),
+            flags=flags,
         )
         self._created()
 
@@ -97,8 +104,12 @@ class ArenaMemoryResource(UpstreamResourceAdaptor):
         arena_size: Optional[Size] = None,
         dump_log_on_failure: bool = False,
     ) -> None:
-        _core.create_arena(
-            self, upstream_mr, parse_optional_bytes(arena_size), dump_log_on_failure
+        _core.create(
+            self,
+            "arena",
+            upstream_mr,
+            arena_bytes=parse_optional_bytes(arena_size),
+            dump_on_failure=dump_log_on_failure,
         )
         self._created()
 
@@ -114,11 +125,20 @@ class FixedSizeMemoryResource(UpstreamResourceAdaptor):
 
     def __init__(
         self,
-        upstream_mr: DeviceMemoryResource,
+        upstream_mr: Optional[DeviceMemoryResource] = None,
         block_size: int = 1 << 20,
         blocks_to_preallocate: int = 128,
+        *,
+        upstream: Optional[DeviceMemoryResource] = None,
     ) -> None:
-        _core.create_fixed_size(self, upstream_mr, block_size, blocks_to_preallocate)
+        given = one_upstream(upstream_mr, upstream)
+        _core.create(
+            self,
+            "fixed_size",
+            given,
+            block_bytes=block_size,
+            blocks_per_chunk=blocks_to_preallocate,
+        )
         self._created()
 
     def get_block_size(self) -> int:
@@ -151,9 +171,15 @@ class BinningMemoryResource(UpstreamResourceAdaptor):
         max_size_exponent: int = -1,
     ) -> None:
         if min_size_exponent == -1 or max_size_exponent == -1:
-            _core.create_binning(self, upstream_mr)
+            _core.create(self, "binning", upstream_mr)
         else:
-            _core.create_binning(self, upstream_mr, min_size_exponent, max_size_exponent)
+            _core.create(
+                self,
+                "binning",
+                upstream_mr,
+                min_exponent=min_size_exponent,
+                max_exponent=max_size_exponent,
+            )
         self._bins = []
         self._created()
 

@@ -1,20 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
 """Resources that take their memory from the driver, from the host or from Python functions."""
-from typing import Any, Callable, Optional
+import inspect
+import operator
+from typing import Any, Callable, Optional, TypeVar, Union
 
 from rmm_c import _core
+from rmm_c.errors import also_saying
 from rmm_c.pylibrmm.helper import Size, parse_optional_bytes
 from rmm_c.pylibrmm.memory_resource._base import DeviceMemoryResource
-from rmm_c.pylibrmm.stream import Stream
+
+T = TypeVar("T")
 
 
 class CudaMemoryResource(DeviceMemoryResource):
-    """cudaMalloc and cudaFree. Slow: the usual upstream of a pool."""
+    """cudaMalloc and cudaFree. Slow: the usual upstream of a pool.
+
+    Of ``device``, as in RMM until 0.19; by default of the current one.
+    """
 
     _kind = "cuda"
 
-    def __init__(self) -> None:
-        _core.create_plain(self, "cuda")
+    def __init__(self, device: Optional[int] = None) -> None:
+        current = _core.device_current() if device is not None else 0
+        if device is not None:
+            _core.device_set(device)
+        try:
+            _core.create(self, "cuda")
+        finally:
+            if device is not None:
+                _core.device_set(current)
         self._created()
 
 
@@ -24,7 +38,7 @@ class ManagedMemoryResource(DeviceMemoryResource):
     _kind = "managed"
 
     def __init__(self) -> None:
-        _core.create_plain(self, "managed")
+        _core.create(self, "managed")
         self._created()
 
 
@@ -42,7 +56,7 @@ class PinnedHostMemoryResource(DeviceMemoryResource):
     _kind = "pinned"
 
     def __init__(self) -> None:
-        _core.create_plain(self, "pinned")
+        _core.create(self, "pinned")
         self._created()
 
 
@@ -52,7 +66,7 @@ class HostMemoryResource(DeviceMemoryResource):
     _kind = "host"
 
     def __init__(self) -> None:
-        _core.create_plain(self, "host")
+        _core.create(self, "host")
         self._created()
 
 
@@ -62,7 +76,7 @@ class SystemMemoryResource(DeviceMemoryResource):
     _kind = "system"
 
     def __init__(self) -> None:
-        _core.create_plain(self, "system")
+        _core.create(self, "system")
         self._created()
 
 
@@ -72,12 +86,20 @@ class SamHeadroomMemoryResource(DeviceMemoryResource):
     _kind = "sam_headroom"
 
     def __init__(self, headroom: int) -> None:
-        _core.create_sam_headroom(self, headroom)
+        _core.create(self, "sam_headroom", headroom_bytes=headroom)
         self._created()
 
     def get_headroom(self) -> int:
         """The bytes that stay free."""
         return _core.query(self, "sam_headroom")
+
+
+def _async_flags(
+    release_threshold: Optional[int], peer_access: bool, wait_before_refusal: bool
+) -> int:
+    flags = _core.ASYNC_RELEASE_UNUSED if release_threshold == 0 else 0
+    flags |= 0 if peer_access else _core.ASYNC_NO_PEER_ACCESS
+    return flags | (_core.ASYNC_WAIT_BEFORE_REFUSAL if wait_before_refusal else 0)
 
 
 class _AsyncPool(DeviceMemoryResource):
@@ -122,14 +144,62 @@ class CudaAsyncMemoryResource(_AsyncPool):
     ) -> None:
         handles = _core.ASYNC_HANDLE_POSIX_FD if enable_ipc else 0
         handles |= _core.ASYNC_HANDLE_FABRIC if enable_fabric else 0
-        _core.create_async(
+        with also_saying("Requested IPC memory handle type not supported", handles != 0):
+            _core.create(
+                self,
+                "async",
+                initial_pool_bytes=parse_optional_bytes(initial_pool_size),
+                release_threshold_bytes=release_threshold or 0,
+                handle_types=handles,
+                flags=_async_flags(release_threshold, peer_access, wait_before_refusal),
+            )
+        self._created()
+
+
+class CudaAsyncPinnedMemoryResource(_AsyncPool):
+    """Pinned memory of the host in the order of streams, with a CUDA memory pool of its own.
+
+    Parameters
+    ----------
+    initial_pool_size, release_threshold, peer_access, wait_before_refusal
+        As of CudaAsyncMemoryResource.
+    numa_node
+        Where the memory is: the number of a NUMA node, or "nearest" for the one near the device
+        (CUDA 12.6); by default on any node (CUDA 13).
+
+    >>> import rmm_c, numpy
+    >>> staging = rmm_c.DeviceBuffer(size=4, mr=CudaAsyncPinnedMemoryResource())
+    >>> staging.stream.synchronize()
+    >>> view = numpy.frombuffer(staging, dtype="u1")
+    >>> view[:] = 7
+    >>> staging.tobytes()
+    b'\\x07\\x07\\x07\\x07'
+    """
+
+    _kind = "async_pinned"
+
+    def __init__(
+        self,
+        initial_pool_size: Optional[Size] = None,
+        release_threshold: Optional[int] = None,
+        numa_node: Union[int, str, None] = None,
+        peer_access: bool = True,
+        wait_before_refusal: bool = False,
+    ) -> None:
+        location, node = _core.ASYNC_ON_HOST, 0
+        if numa_node == "nearest":
+            location = _core.ASYNC_ON_NEAREST_NODE
+        elif numa_node is not None:
+            location = _core.ASYNC_ON_NODE
+            node = operator.index(numa_node)  # type: ignore[arg-type]
+        _core.create(
             self,
+            "async",
             initial_pool_bytes=parse_optional_bytes(initial_pool_size),
             release_threshold_bytes=release_threshold or 0,
-            handle_types=handles,
-            release_unused=release_threshold == 0,
-            peer_access=peer_access,
-            wait_before_refusal=wait_before_refusal,
+            flags=_async_flags(release_threshold, peer_access, wait_before_refusal),
+            location=location,
+            numa_node=node,
         )
         self._created()
 
@@ -150,16 +220,38 @@ class CudaAsyncManagedMemoryResource(_AsyncPool):
     _kind = "async_managed"
 
     def __init__(self) -> None:
-        _core.create_plain(self, "async_managed")
+        _core.create(self, "async_managed")
         self._created()
+
+
+def _with_stream(function: Callable[..., T], count: int) -> Callable[..., T]:
+    """The function itself, or one that leaves out the stream, which is behind ``count`` others."""
+    if inspect.isbuiltin(function):  # of another resource, or as the library calls it
+        return function
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # no function: the library says so
+        return function
+    others = (0,) * count
+    try:
+        signature.bind(*others, None)
+        return function
+    except TypeError:
+        pass
+    try:
+        signature.bind(*others)
+    except TypeError:
+        return function  # which is called as it should be, and says what it lacks
+    return lambda *arguments: function(*arguments[:count])
 
 
 class CallbackMemoryResource(DeviceMemoryResource):
     """Memory from two Python functions.
 
     ``allocate_func(nbytes, stream)`` returns an address, aligned to 256 bytes, or raises;
-    ``deallocate_func(ptr, nbytes, stream)`` frees it. They run on the thread that allocates or
-    frees. An exception comes out of the call that made them run.
+    ``deallocate_func(ptr, nbytes, stream)`` frees it. A function that cannot take the stream is
+    called without it, as in RMM until 24.02. They run on the thread that allocates or frees. An
+    exception comes out of the call that made them run.
 
     >>> base = CudaMemoryResource()
     >>> def allocate(nbytes, stream):
@@ -175,8 +267,13 @@ class CallbackMemoryResource(DeviceMemoryResource):
 
     def __init__(
         self,
-        allocate_func: Callable[[int, Stream], int],
-        deallocate_func: Callable[[int, int, Stream], None],
+        allocate_func: Callable[..., int],
+        deallocate_func: Callable[..., None],
     ) -> None:
-        _core.create_callback(self, allocate_func, deallocate_func, name="callback")
+        _core.create_callback(
+            self,
+            _with_stream(allocate_func, 1),
+            _with_stream(deallocate_func, 2),
+            name="callback",
+        )
         self._created()

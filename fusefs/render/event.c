@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A line of /rmm/events_pipe: one JSON object. Every line has all keys of the first part, null if
+ * they do not apply; keys are only ever added.
+ */
+#include <stdio.h>
+#include <time.h>
+
+#include "render/parts.h"
+
+static const char *const type_names[EVENT_TYPE_COUNT] = {
+#define X(id, name) [EVENT_##id] = name,
+    EVENT_TYPE_MAP(X)
+#undef X
+};
+
+static void put_time(text_t *text, uint64_t time_ns)
+{
+    time_t seconds = (time_t)(time_ns / 1000000000u);
+    struct tm utc = {0};
+    char date[32];
+    (void)gmtime_r(&seconds, &utc);
+    (void)strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &utc);
+    text_printf(
+        text, "{\"time\": \"%s.%09uZ\"", date, (unsigned)(time_ns % 1000000000u));
+}
+
+static void put_string(text_t *text, const char *key, const char *value)
+{
+    text_printf(text, ", \"%s\": ", key);
+    if (value[0] != '\0') {
+        put_quoted(text, value);
+    } else {
+        text_puts(text, "null");
+    }
+}
+
+static void put_number(text_t *text, const char *key, bool is_known, uint64_t value)
+{
+    text_printf(text, ", \"%s\": ", key);
+    if (is_known) {
+        render_number(text, value);
+    } else {
+        text_puts(text, "null");
+    }
+}
+
+void render_node_event(const node_event_t *event, text_t *text)
+{
+    char device[16] = "";
+    if (event->device != EVENT_NO_DEVICE) {
+        tree_device_name(event->device, device);
+    }
+    put_time(text, event->time_ns);
+    put_string(text, "type", type_names[event->type]);
+    put_number(text, "pid", event->pid > 0, (uint64_t)event->pid);
+    put_number(text, "uid", event->uid != EVENT_NO_UID, event->uid);
+    put_string(text, "gpu", device);
+    put_string(text, "resource", event->resource);
+    put_number(
+        text, "bytes",
+        event->bytes != EVENT_NO_FIGURE && event->bytes != FIGURE_UNKNOWN,
+        event->bytes);
+    put_number(text, "count", event->count != EVENT_NO_FIGURE, event->count);
+    put_string(text, "process", event->process);
+    put_string(text, "text", event->text);
+    text_puts(text, "}\n");
+}

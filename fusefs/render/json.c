@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `json`: all figures of the node as one object. Levels have their names and a key for each
+ * statistic that has a file at their level; keys are only ever added.
+ */
+#include <inttypes.h>
+
+#include "model/metric_names.h"
+#include "render/parts.h"
+#include "render/printers.h"
+
+#define JSON_SCHEMA_VERSION "1"
+
+static void put_member(text_t *text, const char *key, const char *value)
+{
+    text_puts(text, ", ");
+    put_quoted(text, key);
+    text_puts(text, ": ");
+    put_quoted(text, value);
+}
+
+/* Unknown is null. */
+static void put_number(text_t *text, const char *key, bool is_known, uint64_t value)
+{
+    text_printf(text, ", \"%s\": ", key);
+    if (is_known) {
+        render_number(text, value);
+    } else {
+        text_puts(text, "null");
+    }
+}
+
+static void put_figures(text_t *text, dir_kind_t dir, const figures_t *figures)
+{
+    for (uint32_t i = 0; i < shown_stat_count; i++) {
+        if (!tree_dir_has(dir, shown_stats[i].file)) {
+            continue;
+        }
+        uint64_t value = shown_value(figures, &shown_stats[i]);
+        put_number(text, shown_stats[i].name, value != FIGURE_UNKNOWN, value);
+    }
+}
+
+/* head: of the level's chain. */
+static void put_newer(text_t *text, const snapshot_t *snapshot, uint32_t head)
+{
+    for (uint32_t i = 0; head != 0 && i < snapshot->newer_stats.count; i++) {
+        uint64_t value = newer_value_of(&snapshot->newer_stats, head, i);
+        if (value != FIGURE_UNKNOWN) {
+            text_printf(text, ", \"%s\": ", snapshot->newer_stats.items[i].name);
+            render_number(text, value);
+        }
+    }
+}
+
+/* An object, left open. */
+static void
+put_level(text_t *text, const char *device, dir_kind_t dir, const figures_t *figures)
+{
+    text_puts(text, "{\"device\": ");
+    put_quoted(text, device);
+    put_figures(text, dir, figures);
+}
+
+/* Keys that only a GPU has. */
+static void put_gpu(text_t *text, const snapshot_device_t *device)
+{
+    uint64_t free_bytes = device->figures.device_free_bytes;
+    put_member(text, "uuid", device->uuid);
+    put_member(text, "pci_bus_id", device->pci_bus_id);
+    put_member(text, "name", device->model);
+    put_number(
+        text, "capacity_bytes", device->capacity_bytes != 0, device->capacity_bytes);
+    put_number(
+        text, "device_free_bytes", free_bytes != 0 && free_bytes != FIGURE_UNKNOWN,
+        free_bytes);
+}
+
+static void put_devices(text_t *text, const snapshot_t *snapshot)
+{
+    for (uint32_t i = 0; i < snapshot->device_count; i++) {
+        const snapshot_device_t *device = &snapshot->devices[i];
+        text_puts(text, i > 0 ? ",\n" : "");
+        put_level(text, device->name, DIR_DEVICE, &device->figures);
+        if (i + 1 < snapshot->device_count) { /* host memory comes last */
+            put_gpu(text, device);
+        }
+        put_newer(text, snapshot, device->newer);
+        text_puts(text, "}");
+    }
+}
+
+static void put_resources(
+    text_t *text, const snapshot_t *snapshot, const snapshot_process_t *process,
+    uint32_t device)
+{
+    const char *separator = "";
+    for (uint32_t i = 0; i < process->resource_count; i++) {
+        const snapshot_resource_t *resource =
+            &snapshot->resources[process->resource + i];
+        if (resource->device == device) {
+            text_puts(text, separator);
+            text_puts(text, "{\"resource\": ");
+            put_quoted(text, resource->name);
+            put_member(text, "type", resource->type);
+            put_number(text, "instance_id", true, resource->instance_id);
+            put_number(
+                text, "upstream_id", resource->upstream_id != 0, resource->upstream_id);
+            put_figures(text, DIR_RESOURCE, &resource->figures);
+            put_newer(text, snapshot, resource->newer);
+            text_puts(text, "}");
+            separator = ",\n";
+        }
+    }
+}
+
+static void
+put_process(text_t *text, const snapshot_t *snapshot, const snapshot_process_t *process)
+{
+    text_puts(text, "{\"pid\": ");
+    put_quoted(text, process->name);
+    put_member(text, "state", process->state);
+    text_puts(text, ", \"uid\": ");
+    render_number(text, process->uid);
+    put_number(
+        text, "start_time_ns", process->start_time_ns != 0, process->start_time_ns);
+    put_member(text, "comm", process->comm);
+    text_puts(text, ", \"devices\": [\n");
+    for (uint32_t i = 0; i < process->location_count; i++) {
+        const snapshot_location_t *location =
+            &snapshot->locations[process->location + i];
+        text_puts(text, i > 0 ? ",\n" : "");
+        put_level(
+            text, snapshot->devices[location->device].name, DIR_PROCESS_DEVICE,
+            &location->figures);
+        put_newer(text, snapshot, location->newer);
+        text_puts(text, ", \"resources\": [\n");
+        put_resources(text, snapshot, process, location->device);
+        text_puts(text, "]}");
+    }
+    text_puts(text, "]}");
+}
+
+void print_json(const subject_t *subject, text_t *text)
+{
+    const snapshot_t *snapshot = subject->snapshot;
+    text_printf(
+        text,
+        "{\"schema_version\": " JSON_SCHEMA_VERSION ", \"levels_not_shown\": %" PRIu64
+        ", \"devices\": [\n",
+        shares_refused(&snapshot->location_shares) +
+            shares_refused(&snapshot->resource_shares));
+    put_devices(text, snapshot);
+    text_puts(text, "],\n\"processes\": [\n");
+    for (uint32_t i = 0; i < snapshot->process_count; i++) {
+        text_puts(text, i > 0 ? ",\n" : "");
+        put_process(text, snapshot, &snapshot->processes[i]);
+    }
+    text_puts(text, "]}\n");
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The lines before the rows of `metrics`, and all that is not a row of a level: what is said of
+ * devices, processes and the daemon; see metrics.h.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "render/metrics.h"
+#include "render/parts.h"
+
+/* --- labels --------------------------------------------------------------------------- */
+
+void metrics_put_label(text_t *text, const char *before, const char *value)
+{
+    text_puts(text, before);
+    put_quoted(text, value);
+}
+
+void metrics_put_device_labels(text_t *text, const snapshot_device_t *device)
+{
+    metrics_put_label(
+        text, "{gpu=", device->device == DEVICE_HOST ? "host" : device->name + 3);
+    if (device->uuid[0] != '\0') {
+        metrics_put_label(text, ",UUID=", device->uuid);
+    }
+}
+
+/* --- heads ---------------------------------------------------------------------------- */
+
+/* In OpenMetrics a family has the name of its samples without _total or _info. */
+void metrics_put_head(const metrics_t *metrics, const head_t *head)
+{
+    text_t *text = metrics->text;
+    bool is_counter = strcmp(head->type, "counter") == 0;
+    bool is_info = strcmp(head->type, "info") == 0;
+    if (metrics->format == METRICS_OPENMETRICS) {
+        text_printf(text, "# TYPE %s%s %s\n", head->prefix, head->name, head->type);
+        if (head->unit[0] != '\0') {
+            text_printf(text, "# UNIT %s%s %s\n", head->prefix, head->name, head->unit);
+        }
+        text_printf(
+            text, "# HELP %s%s %s%s\n", head->prefix, head->name, head->help,
+            head->what);
+        return;
+    }
+    const char *suffix = is_counter ? "_total" : is_info ? "_info" : "";
+    text_printf(
+        text, "# HELP %s%s%s %s%s\n# TYPE %s%s%s %s\n", head->prefix, head->name,
+        suffix, head->help, head->what, head->prefix, head->name, suffix,
+        is_info ? "gauge" : head->type);
+}
+
+/* --- of devices and processes ----------------------------------------------------------- */
+
+static void put_device_value(
+    const metrics_t *metrics, const char *name, uint32_t index, uint64_t value)
+{
+    const level_t *level = &metrics->levels[index];
+    if (value != 0) { /* unknown */
+        text_puts(metrics->text, name);
+        text_append(
+            metrics->text, metrics->labels.data + level->labels, level->labels_length);
+        render_value(metrics->text, value);
+    }
+}
+
+static void put_capacities(const metrics_t *metrics)
+{
+    const snapshot_t *snapshot = metrics->snapshot;
+    metrics_put_head(
+        metrics,
+        &(head_t){
+            "rmm_device_", "capacity_bytes", "gauge", "bytes", "Memory of a GPU", ""});
+    for (uint32_t i = 0; i < snapshot->device_count; i++) {
+        put_device_value(
+            metrics, "rmm_device_capacity_bytes", i,
+            snapshot->devices[i].capacity_bytes);
+    }
+    metrics_put_head(
+        metrics,
+        &(head_t){
+            "rmm_device_", "driver_free_bytes", "gauge", "bytes",
+            "The driver's last answer to a program that asked what is free", ""});
+    for (uint32_t i = 0; i < snapshot->device_count; i++) {
+        put_device_value(
+            metrics, "rmm_device_driver_free_bytes", i,
+            snapshot->devices[i].figures.device_free_bytes);
+    }
+}
+
+static void put_device_infos(const metrics_t *metrics)
+{
+    metrics_put_head(
+        metrics, &(head_t){"rmm_", "device", "info", "", "What is known of a GPU", ""});
+    for (uint32_t i = 0; i < metrics->snapshot->device_count; i++) {
+        const snapshot_device_t *device = &metrics->snapshot->devices[i];
+        if (device->device != DEVICE_HOST) {
+            text_puts(metrics->text, "rmm_device_info");
+            metrics_put_device_labels(metrics->text, device);
+            metrics_put_label(metrics->text, ",pci_bus_id=", device->pci_bus_id);
+            metrics_put_label(metrics->text, ",name=", device->model);
+            text_puts(metrics->text, "} 1\n");
+        }
+    }
+}
+
+/* A process that cannot be read is 0, and has no other series: old is never shown as 0. */
+static void put_up(const metrics_t *metrics)
+{
+    char uid[16];
+    metrics_put_head(
+        metrics, &(head_t){
+                     "rmm_process_", "up", "gauge", "",
+                     "1: its figures are read; 0: they cannot be read", ""});
+    for (uint32_t i = 0; i < metrics->snapshot->process_count; i++) {
+        const snapshot_process_t *process = &metrics->snapshot->processes[i];
+        if (process->is_live || !process->is_readable) {
+            (void)snprintf(uid, sizeof(uid), "%u", (unsigned)process->uid);
+            metrics_put_label(metrics->text, "rmm_process_up{pid=", process->name);
+            metrics_put_label(metrics->text, ",comm=", process->comm);
+            metrics_put_label(metrics->text, ",uid=", uid);
+            text_puts(metrics->text, process->is_readable ? "} 1\n" : "} 0\n");
+        }
+    }
+}
+
+/* --- the daemon ------------------------------------------------------------------------ */
+
+static void name_user(const shares_t *shares, uint32_t index, char name[16])
+{
+    if (index == SHARES_USERS_MAX - 1) {
+        (void)snprintf(name, 16, "others");
+    } else {
+        (void)snprintf(name, 16, "%u", (unsigned)shares->users[index].uid);
+    }
+}
+
+static void add_left_out(shares_t *sum, const shares_t *shares)
+{
+    for (uint32_t i = 0; i < shares->count; i++) {
+        if (shares->users[i].refused > 0) {
+            shares_refuse(sum, shares->users[i].uid, shares->users[i].refused);
+        }
+    }
+}
+
+static void put_over_budget(metrics_t *metrics)
+{
+    char uid[16];
+    add_left_out(&metrics->left_out, &metrics->snapshot->location_shares);
+    add_left_out(&metrics->left_out, &metrics->snapshot->resource_shares);
+    add_left_out(&metrics->left_out, &metrics->snapshot->newer_stats.shares);
+    metrics_put_head(
+        metrics, &(head_t){
+                     "rmm_", "over_budget", "gauge", "",
+                     "Devices of processes and resources of a user that are left "
+                     "out here",
+                     ""});
+    for (uint32_t i = 0; i < metrics->left_out.count; i++) {
+        name_user(&metrics->left_out, i, uid);
+        metrics_put_label(metrics->text, "rmm_over_budget{uid=", uid);
+        text_puts(metrics->text, "} ");
+        render_value(metrics->text, metrics->left_out.users[i].refused);
+    }
+}
+
+static void put_refusals(const metrics_t *metrics, budget_t *budget)
+{
+    budget_user_t user;
+    char uid[16];
+    metrics_put_head(
+        metrics, &(head_t){
+                     "rmm_", "refused", "counter", "",
+                     "What the daemon refused a user, as in daemon/over_budget", ""});
+    for (uint32_t i = 0; budget_user_at(budget, i, &user); i++) {
+        (void)snprintf(
+            uid, sizeof(uid), user.uid == BUDGET_OTHERS ? "others" : "%u",
+            (unsigned)user.uid);
+        if (!hiding_shows(
+                &metrics->snapshot->hiding, user.uid, metrics->text->uid,
+                metrics->text->is_member)) {
+            continue;
+        }
+        for (budget_kind_t kind = 0; kind < BUDGET_KIND_COUNT; kind++) {
+            if (user.refused[kind] > 0) {
+                metrics_put_label(metrics->text, "rmm_refused_total{uid=", uid);
+                metrics_put_label(metrics->text, ",kind=", budget_kind_name(kind));
+                text_puts(metrics->text, "} ");
+                render_value(metrics->text, user.refused[kind]);
+            }
+        }
+    }
+}
+
+static void put_single(const metrics_t *metrics, const head_t *head, uint64_t value)
+{
+    metrics_put_head(metrics, head);
+    text_puts(metrics->text, head->prefix);
+    text_puts(metrics->text, head->name);
+    text_puts(metrics->text, strcmp(head->type, "counter") == 0 ? "_total " : " ");
+    render_value(metrics->text, value);
+}
+
+static void put_daemon(const metrics_t *metrics)
+{
+    const snapshot_t *snapshot = metrics->snapshot;
+    put_single(
+        metrics,
+        &(head_t){
+            "rmm_daemon_", "segments", "gauge", "",
+            "Segments of live programs that are shown", ""},
+        snapshot->segments);
+    put_single(
+        metrics,
+        &(head_t){
+            "rmm_daemon_", "segments_rejected", "counter", "",
+            "Segments that were refused; the daemon's log says why", ""},
+        snapshot->segments_rejected);
+    put_single(
+        metrics,
+        &(head_t){
+            "rmm_daemon_", "start_time_seconds", "gauge", "seconds",
+            "When the daemon was started, since 1970", ""},
+        snapshot->start_seconds);
+}
+
+/* --- all -------------------------------------------------------------------------------- */
+
+void metrics_put_before(const metrics_t *metrics)
+{
+    put_device_infos(metrics);
+    put_capacities(metrics);
+}
+
+void metrics_put_after(metrics_t *metrics, budget_t *budget)
+{
+    put_up(metrics);
+    put_over_budget(metrics);
+    put_refusals(metrics, budget);
+    put_daemon(metrics);
+    if (metrics->format == METRICS_OPENMETRICS) {
+        text_puts(metrics->text, "# EOF\n");
+    }
+}
