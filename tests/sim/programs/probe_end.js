@@ -84,10 +84,11 @@ probe.centres = centres();
 probe.free = pixel("map", 0.9, 0.1);
 
 probe.tips = [...new Set(Array.from({ length: 100 }, (_, i) => i / 100).flatMap(
-    (part) => [point("map", "mousemove", 0.999, part), point("map", "mousemove", part, 0.5),
-        point("lanes", "mousemove", part, 0.3)]).concat(
-    /* The peak may be brief beside the whole run: every column of the line. */
-    Array.from({ length: 2000 }, (_, i) => point("line", "mousemove", i / 2000, 0.5))))];
+    (part) => [point("map", "mousemove", 0.999, part), point("map", "mousemove", part, 0.5)])
+    .concat(
+        /* The peak and all the calls may be brief beside the whole run: every column. */
+        Array.from({ length: 2000 }, (_, i) => i / 2000).flatMap((part) => [
+            point("line", "mousemove", part, 0.5), point("lanes", "mousemove", part, 0.3)])))];
 point("map", "mouseleave", 0.5, 0.5);
 
 probe.zoomed = drawnBy("map", () => turn("map", { deltaY: -2000 }));
