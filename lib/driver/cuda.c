@@ -135,7 +135,10 @@ cuda_device_attribute(rmm_driver_attribute_t attribute, int device, int *value)
 
     switch (attribute) {
     case RMM_ATTRIBUTE_VIRTUAL_MEMORY: /* the runtime does not know it */
+    case RMM_ATTRIBUTE_POSIX_HANDLES:
+    case RMM_ATTRIBUTE_RDMA:
         return rmm__cuda_driver_attribute((int)attribute, device, value);
+    case RMM_ATTRIBUTE_FABRIC_HANDLES:
     case RMM_ATTRIBUTE_HOST_NUMA_ID:
     case RMM_ATTRIBUTE_HOST_NUMA_MEMORY_POOLS:
     case RMM_ATTRIBUTE_HOST_MEMORY_POOLS:
@@ -506,6 +509,8 @@ static const rmm_driver_t cuda_table = {
     .address_reserve = rmm__cuda_address_reserve,
     .address_free = rmm__cuda_address_free,
     .physical_create = rmm__cuda_physical_create,
+    .physical_export = rmm__cuda_physical_export,
+    .physical_import = rmm__cuda_physical_import,
     .physical_release = rmm__cuda_physical_release,
     .address_map = rmm__cuda_address_map,
     .address_unmap = rmm__cuda_address_unmap,

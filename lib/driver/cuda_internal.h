@@ -55,6 +55,10 @@ static inline int rmm__cuda_cleared(cudaError_t error)
 /* The function of that name with the meaning that it had in `cuda_version`. */
 int rmm__cuda_find_entry(const char *name, unsigned cuda_version, void **function);
 
+/* A descriptor that the driver has made, as the library keeps it: above those of the standard
+ * streams, closed by an exec. -1: none is left. */
+int rmm__cuda_own_descriptor(int fd);
+
 /* ---- cuda_memory.c ---- */
 
 int rmm__cuda_memcpy_async(
@@ -93,7 +97,12 @@ int rmm__cuda_driver_attribute(int attribute, int device, int *value);
 int rmm__cuda_virtual_granularity(size_t *bytes);
 int rmm__cuda_address_reserve(void **ptr, size_t bytes);
 int rmm__cuda_address_free(void *ptr, size_t bytes);
-int rmm__cuda_physical_create(size_t bytes, rmm_driver_physical_t *physical);
+int rmm__cuda_physical_create(
+    size_t bytes, uint32_t flags, rmm_driver_physical_t *physical);
+int rmm__cuda_physical_export(
+    rmm_driver_physical_t physical, uint32_t type, rmm_driver_handle_t *handle);
+int rmm__cuda_physical_import(
+    const rmm_driver_handle_t *handle, rmm_driver_physical_t *physical);
 int rmm__cuda_physical_release(rmm_driver_physical_t physical);
 int rmm__cuda_address_map(void *ptr, size_t bytes, rmm_driver_physical_t physical);
 int rmm__cuda_address_unmap(void *ptr, size_t bytes);

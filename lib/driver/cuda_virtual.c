@@ -7,7 +7,10 @@
  */
 #include "driver/cuda_internal.h"
 
+#include <fcntl.h>
 #include <string.h>
+
+#include "core/descriptor.h"
 
 typedef CUresult (*device_get_attribute_fn)(int *, CUdevice_attribute, CUdevice);
 typedef CUresult (*context_get_current_fn)(CUcontext *);
@@ -19,6 +22,11 @@ typedef CUresult (*range_fn)(CUdeviceptr, size_t bytes);
 typedef CUresult (*create_fn)(
     CUmemGenericAllocationHandle *, size_t bytes, const CUmemAllocationProp *,
     unsigned long long);
+typedef CUresult (*export_fn)(
+    void *handle, CUmemGenericAllocationHandle, CUmemAllocationHandleType,
+    unsigned long long);
+typedef CUresult (*import_fn)(
+    CUmemGenericAllocationHandle *, void *handle, CUmemAllocationHandleType);
 typedef CUresult (*release_fn)(CUmemGenericAllocationHandle);
 typedef CUresult (*map_fn)(
     CUdeviceptr, size_t bytes, size_t offset, CUmemGenericAllocationHandle,
@@ -34,6 +42,8 @@ typedef CUresult (*set_access_fn)(
     X(reserve, reserve_fn, "cuMemAddressReserve", 10020)                               \
     X(address_free, range_fn, "cuMemAddressFree", 10020)                               \
     X(create, create_fn, "cuMemCreate", 10020)                                         \
+    X(export_handle, export_fn, "cuMemExportToShareableHandle", 10020)                 \
+    X(import_handle, import_fn, "cuMemImportFromShareableHandle", 10020)               \
     X(release, release_fn, "cuMemRelease", 10020)                                      \
     X(map, map_fn, "cuMemMap", 10020)                                                  \
     X(unmap, range_fn, "cuMemUnmap", 10020)                                            \
@@ -90,6 +100,8 @@ static int ready(int *device)
     }
     return error;
 }
+
+#define HANDLE_TYPES (RMM_DRIVER_HANDLE_POSIX | RMM_DRIVER_HANDLE_FABRIC)
 
 static CUmemAllocationProp properties_of(int device)
 {
@@ -160,7 +172,8 @@ int rmm__cuda_address_free(void *ptr, size_t bytes)
                : RMM_DRIVER_WAITS(entry.address_free(address_of(ptr), bytes));
 }
 
-int rmm__cuda_physical_create(size_t bytes, rmm_driver_physical_t *physical)
+int rmm__cuda_physical_create(
+    size_t bytes, uint32_t flags, rmm_driver_physical_t *physical)
 {
     CUmemGenericAllocationHandle fresh;
     CUmemAllocationProp properties;
@@ -169,7 +182,63 @@ int rmm__cuda_physical_create(size_t bytes, rmm_driver_physical_t *physical)
 
     if (error == RMM_DRIVER_OK) {
         properties = properties_of(device);
+        properties.requestedHandleTypes =
+            (CUmemAllocationHandleType)(flags & HANDLE_TYPES);
+        properties.allocFlags.gpuDirectRDMACapable = (flags & RMM_DRIVER_RDMA) != 0;
         error = RMM_DRIVER_WAITS(entry.create(&fresh, bytes, &properties, 0));
+    }
+    if (error == RMM_DRIVER_OK) {
+        *physical = fresh;
+    }
+    return error;
+}
+
+int rmm__cuda_own_descriptor(int fd)
+{
+    int flags = fcntl(fd, F_GETFD);
+
+    if (flags >= 0) {
+        (void)fcntl(fd, F_SETFD, flags | FD_CLOEXEC);
+    }
+    return rmm__descriptor_above_standard(fd);
+}
+
+int rmm__cuda_physical_export(
+    rmm_driver_physical_t physical, uint32_t type, rmm_driver_handle_t *handle)
+{
+    rmm_driver_handle_t fresh = {.type = type, .fd = -1};
+    int device;
+    int error = ready(&device);
+
+    if (error == RMM_DRIVER_OK) {
+        error = RMM_DRIVER_WAITS(entry.export_handle(
+            type == RMM_DRIVER_HANDLE_POSIX ? (void *)&fresh.fd : fresh.bytes, physical,
+            (CUmemAllocationHandleType)type, 0));
+    }
+    if (error == RMM_DRIVER_OK && type == RMM_DRIVER_HANDLE_POSIX) {
+        fresh.fd = rmm__cuda_own_descriptor(fresh.fd);
+        error = fresh.fd >= 0 ? RMM_DRIVER_OK : CUDA_ERROR_OPERATING_SYSTEM;
+    }
+    if (error == RMM_DRIVER_OK) {
+        *handle = fresh;
+    }
+    return error;
+}
+
+int rmm__cuda_physical_import(
+    const rmm_driver_handle_t *handle, rmm_driver_physical_t *physical)
+{
+    CUmemGenericAllocationHandle fresh;
+    rmm_driver_handle_t copy = *handle;
+    int device;
+    int error = ready(&device);
+
+    if (error == RMM_DRIVER_OK) {
+        error = RMM_DRIVER_WAITS(entry.import_handle(
+            &fresh,
+            handle->type == RMM_DRIVER_HANDLE_POSIX ? (void *)(uintptr_t)handle->fd
+                                                    : copy.bytes,
+            (CUmemAllocationHandleType)handle->type));
     }
     if (error == RMM_DRIVER_OK) {
         *physical = fresh;

@@ -139,6 +139,9 @@ int rmm__hip_device_attribute(rmm_driver_attribute_t attribute, int device, int 
     case RMM_ATTRIBUTE_HOST_NUMA_ID:
         *value = -1;
         return RMM_DRIVER_OK;
+    case RMM_ATTRIBUTE_POSIX_HANDLES:
+    case RMM_ATTRIBUTE_RDMA:
+    case RMM_ATTRIBUTE_FABRIC_HANDLES:
     case RMM_ATTRIBUTE_HOST_NUMA_MEMORY_POOLS:
     case RMM_ATTRIBUTE_HOST_MEMORY_POOLS:
         is_missing = true;

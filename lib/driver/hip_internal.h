@@ -140,7 +140,13 @@ int rmm__hip_mempool_access(rmm_driver_mempool_t pool, uint32_t devices);
 int rmm__hip_virtual_granularity(size_t *bytes);
 int rmm__hip_address_reserve(void **ptr, size_t bytes);
 int rmm__hip_address_free(void *ptr, size_t bytes);
-int rmm__hip_physical_create(size_t bytes, rmm_driver_physical_t *physical);
+int rmm__hip_physical_create(
+    size_t bytes, uint32_t flags, rmm_driver_physical_t *physical);
+/* NOT_SUPPORTED: memory is shared over CUDA only. */
+int rmm__hip_physical_export(
+    rmm_driver_physical_t physical, uint32_t type, rmm_driver_handle_t *handle);
+int rmm__hip_physical_import(
+    const rmm_driver_handle_t *handle, rmm_driver_physical_t *physical);
 int rmm__hip_physical_release(rmm_driver_physical_t physical);
 int rmm__hip_address_map(void *ptr, size_t bytes, rmm_driver_physical_t physical);
 int rmm__hip_address_unmap(void *ptr, size_t bytes);

@@ -214,11 +214,12 @@ int rmm__hip_address_free(void *ptr, size_t bytes)
     return CALL_IF(VIRTUAL, rmm__hip.hipMemAddressFree(ptr, bytes));
 }
 
-int rmm__hip_physical_create(size_t bytes, rmm_driver_physical_t *physical)
+int rmm__hip_physical_create(
+    size_t bytes, uint32_t flags, rmm_driver_physical_t *physical)
 {
     hip_allocation_t properties;
     hip_memory_t fresh = NULL;
-    int error = allocation_here(&properties);
+    int error = flags == 0 ? allocation_here(&properties) : RMM_DRIVER_NOT_SUPPORTED;
 
     if (error == RMM_DRIVER_OK) {
         error = CALL_IF(VIRTUAL, rmm__hip.hipMemCreate(&fresh, bytes, &properties, 0));
@@ -227,6 +228,23 @@ int rmm__hip_physical_create(size_t bytes, rmm_driver_physical_t *physical)
         *physical = (rmm_driver_physical_t)(uintptr_t)fresh;
     }
     return error;
+}
+
+int rmm__hip_physical_export(
+    rmm_driver_physical_t physical, uint32_t type, rmm_driver_handle_t *handle)
+{
+    (void)physical;
+    (void)type;
+    (void)handle;
+    return RMM_DRIVER_NOT_SUPPORTED;
+}
+
+int rmm__hip_physical_import(
+    const rmm_driver_handle_t *handle, rmm_driver_physical_t *physical)
+{
+    (void)handle;
+    (void)physical;
+    return RMM_DRIVER_NOT_SUPPORTED;
 }
 
 static hip_memory_t native_memory(rmm_driver_physical_t physical)

@@ -56,6 +56,10 @@ enum {
       cudaDevAttrConcurrentManagedAccess, 89)                                          \
     X(virtual_memory, RMM_ATTRIBUTE_VIRTUAL_MEMORY,                                    \
       CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, 102)                    \
+    X(posix_handles, RMM_ATTRIBUTE_POSIX_HANDLES,                                      \
+      CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED, 103)            \
+    X(rdma, RMM_ATTRIBUTE_RDMA,                                                        \
+      CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED, 110)                \
     X(memory_pools, RMM_ATTRIBUTE_MEMORY_POOLS, cudaDevAttrMemoryPoolsSupported, 115)  \
     X(memory_pool_handle_types, RMM_ATTRIBUTE_MEMORY_POOL_HANDLE_TYPES,                \
       cudaDevAttrMemoryPoolSupportedHandleTypes, 119)
@@ -63,6 +67,8 @@ enum {
 /* The same, which the headers have since CUDA 13 at the latest. An older driver does not know them:
  * then the answer is what that driver can do. */
 #define RMM_DRIVER_HOST_ATTRIBUTE_MAP(X)                                               \
+    X(fabric_handles, RMM_ATTRIBUTE_FABRIC_HANDLES,                                    \
+      CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED, 128)                           \
     X(host_numa_id, RMM_ATTRIBUTE_HOST_NUMA_ID, cudaDevAttrHostNumaId,                 \
       134) /* the node that is nearest to the device; -1: unknown */                   \
     X(host_numa_memory_pools, RMM_ATTRIBUTE_HOST_NUMA_MEMORY_POOLS,                    \
@@ -85,6 +91,21 @@ typedef uint64_t rmm_driver_physical_t; /* CUmemGenericAllocationHandle */
 /* The node of a memory pool: of the current device. Else RMM_DRIVER_HOST, any NUMA node of the
  * host, or the number of one, from 0. */
 #define RMM_DRIVER_ON_DEVICE (-2)
+
+/* What physical memory is made for, or-ed: handles of these types for other processes, which are
+ * values of cudaMemAllocationHandleType, and network cards that access it (GPUDirect RDMA). */
+#define RMM_DRIVER_HANDLE_POSIX 0x1u
+#define RMM_DRIVER_HANDLE_FABRIC 0x8u
+#define RMM_DRIVER_RDMA 0x100u
+
+#define RMM_DRIVER_HANDLE_BYTES 64 /* CUmemFabricHandle */
+
+/* What another process needs to use memory of this one. */
+typedef struct rmm_driver_handle {
+    uint32_t type;                                /* one RMM_DRIVER_HANDLE_* */
+    int fd;                                       /* POSIX */
+    unsigned char bytes[RMM_DRIVER_HANDLE_BYTES]; /* FABRIC */
+} rmm_driver_handle_t;
 
 /* A set of devices: bit d is device d. Further devices are in none. */
 #define RMM_DRIVER_SET_DEVICES 32
@@ -188,8 +209,18 @@ typedef struct rmm_driver {
     int (*virtual_granularity)(size_t *bytes);
     int (*address_reserve)(void **ptr, size_t bytes);
     int (*address_free)(void *ptr, size_t bytes);
-    int (*physical_create)(size_t bytes, rmm_driver_physical_t *physical);
+    int (*physical_create)(
+        size_t bytes, uint32_t flags, rmm_driver_physical_t *physical);
     int (*physical_release)(rmm_driver_physical_t physical);
+    /* A handle of `type`, one of those that the memory was created for. A descriptor is the
+     * caller's to close, above those of the standard streams and closed by an exec; it keeps the
+     * memory as a mapping does. A fabric handle keeps nothing. An import borrows the handle; what
+     * it gives is released as what create() gave. The size is for the caller to know: a mapping
+     * of more is refused. */
+    int (*physical_export)(
+        rmm_driver_physical_t physical, uint32_t type, rmm_driver_handle_t *handle);
+    int (*physical_import)(
+        const rmm_driver_handle_t *handle, rmm_driver_physical_t *physical);
     int (*address_map)(void *ptr, size_t bytes, rmm_driver_physical_t physical);
     int (*address_unmap)(void *ptr, size_t bytes);
     int (*address_access)(void *ptr, size_t bytes, uint32_t devices);

@@ -120,6 +120,7 @@ typedef struct engine_range {
     uint64_t bytes, granule_bytes;
     uint64_t capacity_bytes;  /* of the device */
     uint32_t peers;           /* bit d: device d may use what is mapped */
+    uint32_t physical_flags;  /* of every piece, for the driver */
     rmm_heap_t absent;        /* addresses without memory */
     rmm_heap_t lost;          /* could not be unmapped: never used again */
     uint64_t compacted_bytes; /* mapped again since the last growth */

@@ -276,8 +276,8 @@ int rmm__piece_map(engine_t *engine, engine_piece_t *piece)
 
 int rmm__piece_make(engine_t *engine, engine_piece_t *piece)
 {
-    int error =
-        engine->driver->physical_create(rmm__piece_bytes(piece), &piece->physical);
+    int error = engine->driver->physical_create(
+        rmm__piece_bytes(piece), engine->range.physical_flags, &piece->physical);
 
     if (error != RMM_DRIVER_OK) {
         return error;

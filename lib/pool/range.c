@@ -42,12 +42,28 @@ static int reserve_addresses(engine_t *engine, uint64_t capacity_bytes)
     }
 }
 
+/* What the driver makes every piece for. Network cards cost nothing where the device can. */
+static int choose_flags(engine_t *engine)
+{
+    int has_rdma;
+    int error =
+        engine->driver->device_attribute(RMM_ATTRIBUTE_RDMA, engine->device, &has_rdma);
+
+    if (error == RMM_DRIVER_OK && has_rdma != 0) {
+        engine->range.physical_flags |= RMM_DRIVER_RDMA;
+    }
+    return error;
+}
+
 static int ask_device(engine_t *engine, const engine_plan_t *plan)
 {
     rmm_device_info_t info;
     size_t granule;
     int error = engine->driver->device_info(engine->device, &info);
 
+    if (error == RMM_DRIVER_OK) {
+        error = choose_flags(engine);
+    }
     if (error == RMM_DRIVER_OK) {
         error = engine->driver->virtual_granularity(&granule);
     }

@@ -87,7 +87,7 @@ static void time_mapping(int devices, size_t bytes, bool one_by_one)
     for (int i = 0; i < TURNS; i++, at += bytes) {
         double start;
 
-        must(table->physical_create(bytes, &physical[i]), "physical_create");
+        must(table->physical_create(bytes, 0, &physical[i]), "physical_create");
         must(table->address_map(at, bytes, physical[i]), "address_map");
         start = now_us();
         for (int device = 0; one_by_one && device < devices; device++) {

@@ -605,7 +605,7 @@ static rmm_driver_physical_t create(size_t bytes)
 {
     rmm_driver_physical_t physical = 0;
 
-    assert_cuda(driver->physical_create(bytes, &physical));
+    assert_cuda(driver->physical_create(bytes, 0, &physical));
     return physical;
 }
 
@@ -660,7 +660,7 @@ static void physical_memory_goes_back_to_the_device(void **state)
     assert_true(before - during >= 256 * granule);
     assert_true(after - during >= 256 * granule);
     assert_refused(
-        driver->physical_create((size_t)1 << 44, &physical),
+        driver->physical_create((size_t)1 << 44, 0, &physical),
         RMM_DRIVER_MEMORY_ALLOCATION);
 }
 
@@ -688,7 +688,7 @@ static void wrong_orders_are_refused(void **state)
         driver->address_access(ptr, 3 * granule, RMM_DRIVER_DEVICE(0)));
     print_message(
         "fact: create of half a granule answers %d\n",
-        driver->physical_create(granule / 2, &half));
+        driver->physical_create(granule / 2, 0, &half));
     print_message(
         "fact: unmap of two mappings answers %d\n",
         driver->address_unmap(ptr, 2 * granule));
@@ -713,7 +713,7 @@ static void what_a_capture_says_to_virtual_memory(void **state)
     bool survives;
 
     assert_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
-    error = driver->physical_create(granule, &physical);
+    error = driver->physical_create(granule, 0, &physical);
     survives = capture_survives(stream, NULL);
     print_message(
         "fact: physical memory in a global capture answers %d, the capture survives: "

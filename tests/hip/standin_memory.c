@@ -186,7 +186,7 @@ hip_error_t hipMemCreate(
     hip_error_t error =
         !is_pinned(properties) || flags != 0
             ? done(RMM_DRIVER_INVALID_VALUE)
-            : AT(properties->location, sim->physical_create(bytes, &fresh));
+            : AT(properties->location, sim->physical_create(bytes, 0, &fresh));
 
     *memory = (hip_memory_t)(uintptr_t)fresh;
     return error;

@@ -98,7 +98,7 @@ static void a_missing_function_is_an_error_and_no_crash(void **state)
         assert_int_equal(driver->address_reserve(&ptr, 1), RMM_DRIVER_NOT_SUPPORTED);
         assert_int_equal(driver->address_free(ptr, 1), RMM_DRIVER_NOT_SUPPORTED);
         assert_int_equal(
-            driver->physical_create(1, &physical), RMM_DRIVER_NOT_SUPPORTED);
+            driver->physical_create(1, 0, &physical), RMM_DRIVER_NOT_SUPPORTED);
         assert_int_equal(driver->physical_release(physical), RMM_DRIVER_NOT_SUPPORTED);
         assert_int_equal(driver->address_map(ptr, 1, 1), RMM_DRIVER_NOT_SUPPORTED);
         assert_int_equal(driver->address_unmap(ptr, 1), RMM_DRIVER_NOT_SUPPORTED);

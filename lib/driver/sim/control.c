@@ -66,3 +66,13 @@ uint64_t rmm__sim_address_bytes(void)
     rmm__mutex_unlock(&rmm__sim_lock);
     return bytes;
 }
+
+uint32_t rmm__sim_physical_flags(const void *ptr)
+{
+    uint32_t flags;
+
+    rmm__mutex_lock(&rmm__sim_lock);
+    flags = rmm__sim_physical_flags_locked(ptr);
+    rmm__mutex_unlock(&rmm__sim_lock);
+    return flags;
+}

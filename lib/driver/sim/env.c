@@ -116,11 +116,19 @@ static uint64_t parse_attribute(const char *text, size_t length, bool *off_out)
     return 0;
 }
 
+/* Fabric handles need a service beside the driver, which few systems have. */
+static uint64_t off_by_default(void)
+{
+    bool off;
+
+    return parse_attribute("fabric_handles=0", strlen("fabric_handles=0"), &off);
+}
+
 static rmm_status_t read_attributes(uint64_t *attributes_off)
 {
     const char *text = variable("RMM_SIM_ATTRIBUTES");
 
-    *attributes_off = 0;
+    *attributes_off = off_by_default();
     for (const char *one = text; one != NULL && *one != '\0';) {
         size_t length = strcspn(one, ",");
         bool off = false;

@@ -21,6 +21,8 @@ static const sim_error_t errors[] = {
     {100, "cudaErrorNoDevice", "no CUDA-capable device is detected"},
     {101, "cudaErrorInvalidDevice", "invalid device ordinal"},
     {214, "cudaErrorECCUncorrectable", "uncorrectable memory error encountered"},
+    {304, "cudaErrorOperatingSystem",
+     "OS call failed or operation not supported on this OS"},
     {400, "cudaErrorInvalidResourceHandle", "invalid resource handle"},
     {401, "cudaErrorIllegalState", "the object is in a state that forbids this"},
     {600, "cudaErrorNotReady", "device not ready"},

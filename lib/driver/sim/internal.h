@@ -12,6 +12,7 @@
  *   fault.c; env.c               the fault plan; RMM_SIM_* variables
  *   handles.c                    handles that may be used after their end without harm
  *   memory.c                     device memory, poison
+ *   shared_file.c                memory that processes share
  *   work.c                       queues, and which runs when
  *   call.c                       how a call begins and ends
  *   stream_table.c               streams by their handles
@@ -39,6 +40,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include <rmm/sim.h>
 
@@ -60,6 +62,7 @@ enum {
     SIM_ERROR_CAPTURE_IMPLICIT = RMM_DRIVER_CAPTURE_IMPLICIT,
     SIM_ERROR_CAPTURED_EVENT = 907,
     SIM_ERROR_CAPTURE_WRONG_THREAD = 908,
+    SIM_ERROR_OPERATING_SYSTEM = 304,
     SIM_ERROR_NOT_PERMITTED = 800, /* a call from inside a kernel */
     SIM_ERROR_ILLEGAL_STATE = 401,
     SIM_ERROR_UNKNOWN = 999
@@ -140,6 +143,8 @@ bool rmm__sim_parse_number(const char *text, uint64_t *number_out);
     X(address_reserve)                                                                 \
     X(address_free)                                                                    \
     X(physical_create)                                                                 \
+    X(physical_export)                                                                 \
+    X(physical_import)                                                                 \
     X(physical_release)                                                                \
     X(address_map)                                                                     \
     X(address_unmap)                                                                   \
@@ -521,6 +526,31 @@ void rmm__sim_memory_give_locked(char *begin);
 /* RMM_SIM_POISON_ALLOC or _FREE. */
 void rmm__sim_poison_locked(char *begin, uint64_t bytes, int value);
 
+/* ---- shared_file.c ---- */
+
+/* All zero: none. */
+typedef struct sim_file {
+    int fd;
+    dev_t device;
+    ino_t inode;
+    uint64_t bytes;
+} sim_file_t;
+
+/* Of zeros, for memory of this device; `what` tells two kinds apart. */
+int rmm__sim_file_create(
+    const char *what, int device, uint64_t bytes, sim_file_t *file_out);
+void rmm__sim_file_close(sim_file_t *file);
+bool rmm__sim_file_is_open(const sim_file_t *file);
+/* A handle for another process; and the file of such a handle, with a descriptor of its own. */
+int rmm__sim_file_give(const sim_file_t *file, uint32_t type, rmm_driver_handle_t *out);
+int rmm__sim_file_take(
+    const rmm_driver_handle_t *handle, const char *what, sim_file_t *file_out,
+    int *device_out);
+/* Map bytes of it at this address, in place of what is there. */
+bool rmm__sim_file_map(const sim_file_t *file, char *at, uint64_t bytes, uint64_t from);
+bool rmm__sim_file_fill(
+    const sim_file_t *file, const char *from, uint64_t bytes, uint64_t to);
+
 /* ---- mempool.c ---- */
 
 int rmm__sim_mempool_create(
@@ -555,12 +585,19 @@ uint32_t rmm__sim_async_access_locked(const char *begin);
 int rmm__sim_virtual_granularity(size_t *bytes);
 int rmm__sim_address_reserve(void **ptr_out, size_t bytes);
 int rmm__sim_address_free(void *ptr, size_t bytes);
-int rmm__sim_physical_create(size_t bytes, rmm_driver_physical_t *physical_out);
+int rmm__sim_physical_create(
+    size_t bytes, uint32_t flags, rmm_driver_physical_t *physical_out);
+int rmm__sim_physical_export(
+    rmm_driver_physical_t physical, uint32_t type, rmm_driver_handle_t *handle_out);
+int rmm__sim_physical_import(
+    const rmm_driver_handle_t *handle, rmm_driver_physical_t *physical_out);
 int rmm__sim_physical_release(rmm_driver_physical_t physical);
 int rmm__sim_address_map(void *ptr, size_t bytes, rmm_driver_physical_t physical);
 int rmm__sim_address_unmap(void *ptr, size_t bytes);
 int rmm__sim_address_access(void *ptr, size_t bytes, uint32_t devices);
 uint64_t rmm__sim_address_bytes_locked(void);
+/* The flags of the memory that is mapped there; 0: none is. */
+uint32_t rmm__sim_physical_flags_locked(const void *ptr);
 /* An address of a reservation. */
 bool rmm__sim_virtual_holds_locked(const void *ptr);
 /* May work of the device touch this? A violation if not; true outside reservations. */

@@ -163,7 +163,16 @@ FAULTED(virtual_granularity, (size_t * bytes), (bytes))
 FAULTED(address_reserve, (void **ptr, size_t bytes), (ptr, bytes))
 FAULTED(address_free, (void *ptr, size_t bytes), (ptr, bytes))
 FAULTED(
-    physical_create, (size_t bytes, rmm_driver_physical_t *physical), (bytes, physical))
+    physical_create, (size_t bytes, uint32_t flags, rmm_driver_physical_t *physical),
+    (bytes, flags, physical))
+FAULTED(
+    physical_export,
+    (rmm_driver_physical_t physical, uint32_t type, rmm_driver_handle_t *handle),
+    (physical, type, handle))
+FAULTED(
+    physical_import,
+    (const rmm_driver_handle_t *handle, rmm_driver_physical_t *physical),
+    (handle, physical))
 FAULTED(physical_release, (rmm_driver_physical_t physical), (physical))
 FAULTED(
     address_map, (void *ptr, size_t bytes, rmm_driver_physical_t physical),

@@ -13,7 +13,8 @@
  * program's context. A kernel that touches the range crashes.
  *
  * Memory that is mapped stays out of reach until a device is let in, and is poisoned then.
- * CUDA keeps what was in it; a program that relies on that is not served here.
+ * CUDA keeps what was in it; a program that relies on that is not served here. Memory that was
+ * exported to another process lies in a file from then on, which keeps its bytes.
  *
  * Locking: all under rmm__sim_lock.
  */
@@ -25,21 +26,27 @@
 #include "core/assert.h"
 
 #define GRANULARITY (UINT64_C(2) << 20)
+#define FILE_KIND "memory"
 #define PHYSICAL_TAG 0x5048u /* "PH" */
+
+typedef struct sim_mapping sim_mapping_t;
 
 typedef struct sim_physical {
     int device;
     uint64_t bytes;
-    bool is_released; /* goes when it is unmapped */
-    bool is_mapped;
+    uint32_t flags;
+    bool is_released;       /* goes when it is unmapped */
+    bool is_imported;       /* counted in the process that made it */
+    sim_mapping_t *mapping; /* NULL: none */
+    sim_file_t file;        /* that processes share; none before the first export */
 } sim_physical_t;
 
-typedef struct sim_mapping {
+struct sim_mapping {
     char *begin;
     uint64_t bytes;
     uint32_t access; /* a bit for each device */
     sim_physical_t *physical;
-} sim_mapping_t;
+};
 
 typedef struct sim_reservation {
     struct sim_reservation *next;
@@ -231,38 +238,71 @@ uint64_t rmm__sim_address_bytes_locked(void)
 
 /* ---- physical memory ---- */
 
-static int create_locked(uint64_t bytes, rmm_driver_physical_t *out)
+/* Can memory of the device be made for this? */
+static int check_flags(uint32_t flags)
 {
-    int device = rmm__sim_thread.device;
-    sim_physical_t *physical;
-    sim_entry_t *entry;
+    static const struct {
+        uint32_t flag;
+        int ability;
+    } needs[] = {
+        {RMM_DRIVER_HANDLE_POSIX, RMM_ATTRIBUTE_POSIX_HANDLES},
+        {RMM_DRIVER_HANDLE_FABRIC, RMM_ATTRIBUTE_FABRIC_HANDLES},
+        {RMM_DRIVER_RDMA, RMM_ATTRIBUTE_RDMA}};
 
-    if (!size_is_right(bytes)) {
-        return refuse("physical_create", "not whole granules", NULL, bytes);
+    for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); i++) {
+        if ((flags & needs[i].flag) != 0 && rmm__sim_attribute(needs[i].ability) == 0) {
+            return RMM_DRIVER_NOT_SUPPORTED;
+        }
+        flags &= ~needs[i].flag;
     }
-    physical = calloc(1, sizeof(*physical));
-    entry = physical != NULL ? rmm__sim_entry_take_locked(&physicals, physical) : NULL;
+    return flags == 0 ? RMM_DRIVER_OK : RMM_DRIVER_INVALID_VALUE;
+}
+
+/* A copy of `model` with a handle. */
+static int physical_add(const sim_physical_t *model, rmm_driver_physical_t *out)
+{
+    sim_physical_t *physical = calloc(1, sizeof(*physical));
+    sim_entry_t *entry =
+        physical != NULL ? rmm__sim_entry_take_locked(&physicals, physical) : NULL;
+
     if (entry == NULL) {
         free(physical);
         return RMM_DRIVER_MEMORY_ALLOCATION;
     }
-    if (!rmm__sim_memory_charge_locked(device, bytes)) {
-        rmm__sim_entry_give_locked(&physicals, entry);
-        free(physical);
-        return RMM_DRIVER_MEMORY_ALLOCATION;
-    }
-    physical->device = device;
-    physical->bytes = bytes;
+    *physical = *model;
     *out = (rmm_driver_physical_t)(uintptr_t)rmm__sim_entry_handle(&physicals, entry);
     return RMM_DRIVER_OK;
 }
 
-int rmm__sim_physical_create(size_t bytes, rmm_driver_physical_t *physical_out)
+static int create_locked(uint64_t bytes, uint32_t flags, rmm_driver_physical_t *out)
+{
+    const sim_physical_t model = {
+        .device = rmm__sim_thread.device, .bytes = bytes, .flags = flags};
+    int error = check_flags(flags);
+
+    if (error != RMM_DRIVER_OK) {
+        return error;
+    }
+    if (!size_is_right(bytes)) {
+        return refuse("physical_create", "not whole granules", NULL, bytes);
+    }
+    if (!rmm__sim_memory_charge_locked(model.device, bytes)) {
+        return RMM_DRIVER_MEMORY_ALLOCATION;
+    }
+    error = physical_add(&model, out);
+    if (error != RMM_DRIVER_OK) {
+        rmm__sim_memory_uncharge_locked(model.device, bytes);
+    }
+    return error;
+}
+
+int rmm__sim_physical_create(
+    size_t bytes, uint32_t flags, rmm_driver_physical_t *physical_out)
 {
     int error = begin_safe("physical_create");
 
     if (error == RMM_DRIVER_OK) {
-        error = create_locked(bytes, physical_out);
+        error = create_locked(bytes, flags, physical_out);
         rmm__sim_leave();
     }
     return error;
@@ -270,8 +310,11 @@ int rmm__sim_physical_create(size_t bytes, rmm_driver_physical_t *physical_out)
 
 static void physical_free_if_unused(sim_physical_t *physical)
 {
-    if (physical->is_released && !physical->is_mapped) {
-        rmm__sim_memory_uncharge_locked(physical->device, physical->bytes);
+    if (physical->is_released && physical->mapping == NULL) {
+        if (!physical->is_imported) {
+            rmm__sim_memory_uncharge_locked(physical->device, physical->bytes);
+        }
+        rmm__sim_file_close(&physical->file);
         free(physical);
     }
 }
@@ -295,6 +338,97 @@ int rmm__sim_physical_release(rmm_driver_physical_t handle)
     return error;
 }
 
+/* ---- between processes ---- */
+
+/* The memory moves into a file, with what is in it, and stays where it is mapped. */
+static int move_to_file(sim_physical_t *physical)
+{
+    const sim_mapping_t *mapping = physical->mapping;
+    bool is_in_use = mapping != NULL && mapping->access != 0;
+    sim_file_t file;
+    int error;
+
+    if (physical->file.bytes != 0) {
+        return RMM_DRIVER_OK;
+    }
+    error = rmm__sim_file_create(FILE_KIND, physical->device, physical->bytes, &file);
+    if (error == RMM_DRIVER_OK && is_in_use &&
+        (!rmm__sim_file_fill(&file, mapping->begin, mapping->bytes, 0) ||
+         !rmm__sim_file_map(&file, mapping->begin, mapping->bytes, 0))) {
+        rmm__sim_file_close(&file);
+        error = SIM_ERROR_OPERATING_SYSTEM;
+    }
+    if (error == RMM_DRIVER_OK) {
+        physical->file = file;
+    }
+    return error;
+}
+
+static int export_locked(
+    rmm_driver_physical_t handle, uint32_t type, rmm_driver_handle_t *handle_out)
+{
+    int error = RMM_DRIVER_OK;
+    sim_physical_t *physical = rmm__sim_find_locked(
+        &physicals, (void *)(uintptr_t)handle, "physical_export", &error);
+
+    if (physical == NULL) {
+        return error;
+    }
+    if ((type != RMM_DRIVER_HANDLE_POSIX && type != RMM_DRIVER_HANDLE_FABRIC) ||
+        (physical->flags & type) == 0) {
+        return refuse(
+            "physical_export", "not made for such a handle", NULL, physical->bytes);
+    }
+    error = move_to_file(physical);
+    return error == RMM_DRIVER_OK
+               ? rmm__sim_file_give(&physical->file, type, handle_out)
+               : error;
+}
+
+int rmm__sim_physical_export(
+    rmm_driver_physical_t physical, uint32_t type, rmm_driver_handle_t *handle_out)
+{
+    int error = begin("physical_export");
+
+    if (error == RMM_DRIVER_OK) {
+        error = export_locked(physical, type, handle_out);
+        rmm__sim_leave();
+    }
+    return error;
+}
+
+static int
+import_locked(const rmm_driver_handle_t *handle, rmm_driver_physical_t *physical_out)
+{
+    sim_physical_t model = {.is_imported = true, .flags = handle->type};
+    int error = check_flags(handle->type);
+
+    if (error == RMM_DRIVER_OK) {
+        error = rmm__sim_file_take(handle, FILE_KIND, &model.file, &model.device);
+    }
+    if (error != RMM_DRIVER_OK) {
+        return error;
+    }
+    model.bytes = model.file.bytes;
+    error = physical_add(&model, physical_out);
+    if (error != RMM_DRIVER_OK) {
+        rmm__sim_file_close(&model.file);
+    }
+    return error;
+}
+
+int rmm__sim_physical_import(
+    const rmm_driver_handle_t *handle, rmm_driver_physical_t *physical_out)
+{
+    int error = begin("physical_import");
+
+    if (error == RMM_DRIVER_OK) {
+        error = import_locked(handle, physical_out);
+        rmm__sim_leave();
+    }
+    return error;
+}
+
 /* ---- mapping ---- */
 
 static bool is_free(const sim_reservation_t *reservation, char *ptr, uint64_t bytes)
@@ -312,7 +446,7 @@ static void place(sim_reservation_t *reservation, sim_mapping_t *mapping, bool t
     for (uint64_t at = 0; at < mapping->bytes; at += GRANULARITY) {
         *mapping_entry(reservation, mapping->begin + at) = there ? mapping : NULL;
     }
-    mapping->physical->is_mapped = there;
+    mapping->physical->mapping = there ? mapping : NULL;
     reservation->mapping_count += there ? 1 : (uint64_t)-1;
 }
 
@@ -330,10 +464,13 @@ static int map_locked(char *ptr, uint64_t bytes, rmm_driver_physical_t handle)
     if (reservation == NULL) {
         return refuse("address_map", "not whole granules of a reservation", ptr, bytes);
     }
+    if (bytes != physical->bytes && physical->is_imported) {
+        return RMM_DRIVER_INVALID_VALUE; /* another process said what it has */
+    }
     if (bytes != physical->bytes) {
         return refuse("address_map", "not the size of the memory", ptr, bytes);
     }
-    if (physical->is_mapped || !is_free(reservation, ptr, bytes)) {
+    if (physical->mapping != NULL || !is_free(reservation, ptr, bytes)) {
         return refuse("address_map", "mapped already", ptr, bytes);
     }
     mapping = calloc(1, sizeof(*mapping));
@@ -417,7 +554,12 @@ static bool is_whole(const sim_reservation_t *reservation, char *ptr, uint64_t b
 /* The host stands for all devices: what one may use, it can touch. */
 static int let_in(sim_mapping_t *mapping, uint32_t devices)
 {
-    if (mapping->access == 0) {
+    if (mapping->access == 0 && mapping->physical->file.bytes != 0) {
+        if (!rmm__sim_file_map(
+                &mapping->physical->file, mapping->begin, mapping->bytes, 0)) {
+            return RMM_DRIVER_MEMORY_ALLOCATION;
+        }
+    } else if (mapping->access == 0) {
         if (mprotect(mapping->begin, mapping->bytes, PROT_READ | PROT_WRITE) != 0) {
             return RMM_DRIVER_MEMORY_ALLOCATION;
         }
@@ -463,6 +605,16 @@ int rmm__sim_address_access(void *ptr, size_t bytes, uint32_t devices)
         rmm__sim_leave();
     }
     return error;
+}
+
+uint32_t rmm__sim_physical_flags_locked(const void *ptr)
+{
+    const sim_reservation_t *reservation = reservation_of(ptr);
+    const sim_mapping_t *mapping =
+        reservation != NULL ? *mapping_entry(reservation, ptr) : NULL;
+
+    RMM_ASSERT_LOCKED(&rmm__sim_lock);
+    return mapping != NULL ? mapping->physical->flags : 0;
 }
 
 bool rmm__sim_virtual_holds_locked(const void *ptr)

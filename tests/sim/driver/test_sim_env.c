@@ -205,7 +205,7 @@ static bool shares_nothing(const char *value)
     void *ptr;
 
     return driver != NULL && driver->address_reserve(&ptr, granule) == 0 &&
-           driver->physical_create(granule, &physical) == 0 &&
+           driver->physical_create(granule, 0, &physical) == 0 &&
            driver->address_map(ptr, granule, physical) == 0 &&
            driver->address_access(ptr, granule, RMM_DRIVER_DEVICE(0)) == 0 &&
            driver->address_access(ptr, granule, RMM_DRIVER_DEVICE(1)) ==
@@ -308,7 +308,7 @@ static bool has_no_virtual_memory(const char *value)
     return driver != NULL && attribute_of(driver, RMM_ATTRIBUTE_VIRTUAL_MEMORY) == 0 &&
            driver->virtual_granularity(&bytes) == RMM_DRIVER_NOT_SUPPORTED &&
            driver->address_reserve(&ptr, 2 << 20) == RMM_DRIVER_NOT_SUPPORTED &&
-           driver->physical_create(2 << 20, &physical) == RMM_DRIVER_NOT_SUPPORTED;
+           driver->physical_create(2 << 20, 0, &physical) == RMM_DRIVER_NOT_SUPPORTED;
 }
 
 TEST_CASE(switches_abilities_off)

@@ -70,7 +70,7 @@ static void virtual_once(worker_t *self, rmm_stream_t stream)
     void *ptr = NULL;
 
     self->errors += driver->address_reserve(&ptr, 2 * granule) != 0;
-    self->errors += driver->physical_create(granule, &physical) != 0;
+    self->errors += driver->physical_create(granule, 0, &physical) != 0;
     self->errors += driver->address_map(ptr, granule, physical) != 0;
     self->errors +=
         driver->address_access(ptr, granule, RMM_DRIVER_DEVICE(self->index % 2)) != 0;

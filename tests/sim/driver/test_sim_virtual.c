@@ -5,6 +5,7 @@
  */
 #include "sim/driver/sim_harness.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/wait.h>
@@ -28,7 +29,7 @@ static rmm_driver_physical_t create(size_t bytes)
 {
     rmm_driver_physical_t physical = 0;
 
-    assert_cuda(sim_driver()->physical_create(bytes, &physical));
+    assert_cuda(sim_driver()->physical_create(bytes, 0, &physical));
     return physical;
 }
 
@@ -149,12 +150,14 @@ TEST_CASE(physical_memory_counts_against_its_device)
     assert_cuda(sim_driver()->memory_info(&free_bytes, &total_bytes));
     assert_int_equal(free_bytes, 56 * MIB);
     assert_int_equal(
-        sim_driver()->physical_create(58 * MIB, &second), RMM_DRIVER_MEMORY_ALLOCATION);
+        sim_driver()->physical_create(58 * MIB, 0, &second),
+        RMM_DRIVER_MEMORY_ALLOCATION);
     assert_int_equal(
         sim_driver()->mem_alloc(&block, 57 * MIB), RMM_DRIVER_MEMORY_ALLOCATION);
     assert_cuda(sim_driver()->mem_alloc(&block, 56 * MIB));
     assert_int_equal(
-        sim_driver()->physical_create(GRANULE, &second), RMM_DRIVER_MEMORY_ALLOCATION);
+        sim_driver()->physical_create(GRANULE, 0, &second),
+        RMM_DRIVER_MEMORY_ALLOCATION);
     assert_cuda(sim_driver()->mem_free(block));
 
     assert_cuda(sim_driver()->address_map(ptr, 200 * MIB, first));
@@ -212,7 +215,7 @@ TEST_CASE(refuses_sizes_that_are_not_whole_granules)
     violations = rmm_sim_violations();
     assert_refused(driver->address_reserve(&ptr, GRANULE + 1), "whole granules");
     assert_refused(driver->address_reserve(&ptr, 0), "whole granules");
-    assert_refused(driver->physical_create(MIB, &physical), "whole granules");
+    assert_refused(driver->physical_create(MIB, 0, &physical), "whole granules");
     assert_null(ptr);
     assert_int_equal(physical, 0);
 }
@@ -391,7 +394,7 @@ TEST_CASE(is_forbidden_where_a_capture_forbids_it)
     void *ptr = NULL;
 
     assert_cuda(rmm_sim_begin_capture(stream, RMM_CAPTURE_MODE_GLOBAL));
-    assert_cuda(sim_driver()->physical_create(GRANULE, &physical));
+    assert_cuda(sim_driver()->physical_create(GRANULE, 0, &physical));
     assert_cuda(sim_driver()->capture_mode_exchange(&mode));
     assert_cuda(sim_driver()->physical_release(physical));
     assert_cuda(sim_driver()->capture_mode_exchange(&mode));
@@ -400,4 +403,98 @@ TEST_CASE(is_forbidden_where_a_capture_forbids_it)
     assert_int_equal(
         rmm_sim_end_capture(stream, &graph), RMM_DRIVER_CAPTURE_INVALIDATED);
     assert_cuda(sim_driver()->stream_destroy(stream));
+}
+
+/* --- between processes ---------------------------------------------------------------- */
+
+static rmm_driver_handle_t export_of(rmm_driver_physical_t physical, uint32_t type)
+{
+    rmm_driver_handle_t handle;
+
+    assert_cuda(sim_driver()->physical_export(physical, type, &handle));
+    return handle;
+}
+
+/* As another process would: the handle is all that it has. */
+static char *map_import(const rmm_driver_handle_t *handle, size_t bytes)
+{
+    char *ptr = reserve(bytes);
+    rmm_driver_physical_t physical;
+
+    assert_cuda(sim_driver()->physical_import(handle, &physical));
+    assert_cuda(sim_driver()->address_map(ptr, bytes, physical));
+    assert_cuda(sim_driver()->physical_release(physical));
+    assert_cuda(sim_driver()->address_access(ptr, bytes, RMM_DRIVER_DEVICE(0)));
+    return ptr;
+}
+
+TEST_CASE(an_import_has_the_bytes_of_the_export_and_keeps_them_behind_its_end)
+{
+    rmm_driver_physical_t physical;
+    rmm_driver_handle_t handle;
+    char *own = reserve(GRANULE);
+    char *other;
+
+    assert_cuda(sim_driver()->physical_create(
+        GRANULE, RMM_DRIVER_HANDLE_POSIX | RMM_DRIVER_RDMA, &physical));
+    assert_cuda(sim_driver()->address_map(own, GRANULE, physical));
+    assert_cuda(sim_driver()->address_access(own, GRANULE, RMM_DRIVER_DEVICE(0)));
+    assert_int_equal(
+        rmm__sim_physical_flags(own), RMM_DRIVER_HANDLE_POSIX | RMM_DRIVER_RDMA);
+    own[0] = 1;
+    handle = export_of(physical, RMM_DRIVER_HANDLE_POSIX);
+    assert_true(handle.fd > 2);
+    assert_int_equal(fcntl(handle.fd, F_GETFD), FD_CLOEXEC);
+    other = map_import(&handle, GRANULE);
+    close(handle.fd);
+    assert_int_equal(other[0], 1);
+    assert_int_equal((unsigned char)other[GRANULE - 1], RMM_SIM_POISON_ALLOC);
+    other[1] = 2;
+    assert_int_equal(own[1], 2);
+    assert_int_equal(rmm_sim_allocated_bytes(0), GRANULE);
+    unmap(own, GRANULE);
+    assert_cuda(sim_driver()->physical_release(physical));
+    assert_int_equal(rmm_sim_allocated_bytes(0), 0);
+    assert_int_equal(other[1], 2);
+    unmap(other, GRANULE);
+    assert_cuda(sim_driver()->address_free(own, GRANULE));
+    end(other, GRANULE);
+}
+
+TEST_CASE(only_memory_made_for_it_is_exported)
+{
+    rmm_driver_physical_t physical = create(GRANULE);
+    rmm_driver_handle_t handle;
+
+    violations = rmm_sim_violations();
+    assert_refused(
+        sim_driver()->physical_export(physical, RMM_DRIVER_HANDLE_POSIX, &handle),
+        "not made for such a handle");
+    assert_cuda(sim_driver()->physical_release(physical));
+    assert_int_equal(
+        sim_driver()->physical_create(GRANULE, RMM_DRIVER_HANDLE_FABRIC, &physical),
+        RMM_DRIVER_NOT_SUPPORTED);
+    assert_int_equal(
+        sim_driver()->physical_create(GRANULE, 0x2u, &physical),
+        RMM_DRIVER_INVALID_VALUE);
+}
+
+TEST_CASE(a_descriptor_that_is_no_memory_is_not_imported)
+{
+    int pipes[2];
+    rmm_driver_handle_t handle = {.type = RMM_DRIVER_HANDLE_POSIX};
+    rmm_driver_physical_t physical = 7;
+
+    assert_int_equal(pipe(pipes), 0);
+    for (int i = 0; i < 2; i++) {
+        handle.fd = pipes[i];
+        assert_int_equal(
+            sim_driver()->physical_import(&handle, &physical),
+            RMM_DRIVER_INVALID_VALUE);
+        close(pipes[i]);
+        assert_int_equal(
+            sim_driver()->physical_import(&handle, &physical),
+            RMM_DRIVER_INVALID_VALUE);
+    }
+    assert_int_equal(physical, 7);
 }

@@ -56,10 +56,11 @@ static int unmap_after_interlude(void *ptr, size_t bytes)
     return sim_driver()->address_unmap(ptr, bytes);
 }
 
-static int create_after_interlude(size_t bytes, rmm_driver_physical_t *physical)
+static int
+create_after_interlude(size_t bytes, uint32_t flags, rmm_driver_physical_t *physical)
 {
     run_interlude();
-    return sim_driver()->physical_create(bytes, physical);
+    return sim_driver()->physical_create(bytes, flags, physical);
 }
 
 /* The pool's calls go through the hooks from here on. */

@@ -459,7 +459,8 @@ static char *take_all(rmm_resource_t *pool, uint64_t count, uint64_t block)
     return lowest;
 }
 
-static int no_physical(size_t bytes, rmm_driver_physical_t *physical_out)
+static int
+no_physical(size_t bytes, uint32_t flags, rmm_driver_physical_t *physical_out)
 {
     return RMM_DRIVER_MEMORY_ALLOCATION;
 }
