@@ -97,7 +97,7 @@ resource_rows() {
 # --- RMM's cases of the adaptors, by name --------------------------------------------------
 
 # Programs of the sim suite that ask nothing of the simulator. Prefetching, which does, is in
-# gpu.gpu_adaptors.
+# gpu.gpu_adaptors; which stream a kept free means is in sim.thread_safe_streams alone.
 step_adaptors() {
     local adaptor
     for adaptor in aligned failure_callback limiting logging statistics thread_safe tracking; do
