@@ -38,7 +38,9 @@ extern "C" {
     X(ERR_NO_DEVICE, -7, "no usable GPU")                                              \
     X(ERR_UNSUPPORTED, -8, "not supported here")                                       \
     X(ERR_IO, -9, "input or output failed")                                            \
-    X(ERR_INVALID_ALIGNMENT, -10, "an alignment is not a power of two in its range")
+    X(ERR_INVALID_ALIGNMENT, -10, "an alignment is not a power of two in its range")   \
+    X(ERR_ASLEEP, -11, "the pool is asleep")                                           \
+    X(ERR_IN_USE, -12, "in use, so that this cannot be done now")
 
 /** Zero is success, every failure is negative. */
 typedef enum rmm_status {

@@ -75,7 +75,9 @@ RMM_HOT_INLINE rmm_blocks_result_t take_counted_locked(
     engine_t *engine, const engine_alloc_t *alloc, bool has_asked, void **ptr_out)
 {
     rmm_block_t block;
-    rmm_blocks_result_t result = take_locked(engine, alloc, has_asked, &block);
+    rmm_blocks_result_t result = rmm__engine_is_shut_locked(engine)
+                                     ? RMM_BLOCKS_NO_FIT
+                                     : take_locked(engine, alloc, has_asked, &block);
 
     if (result == RMM_BLOCKS_OK) {
         uint32_t padding =
@@ -272,6 +274,9 @@ give_locked(engine_t *engine, const engine_free_t *freed, after_free_t *after)
         put_back_locked(engine, freed, block, after);
         if (engine->owner_ops->freed != NULL) {
             engine->owner_ops->freed(engine->owner, freed, padding, &engine->figures);
+        }
+        if (rmm__engine_is_shut_locked(engine)) {
+            rmm__engine_show_locked(engine); /* what was freed is not free memory */
         }
     }
     return refusal;

@@ -219,16 +219,19 @@ attempt(engine_t *engine, const engine_alloc_t *alloc, void **ptr_out)
     return status == RMM_ERR_OUT_OF_MEMORY ? request.failure : status;
 }
 
-/* This thread enters the slow path; true: another thread is there. */
-static bool begin_slow(engine_t *engine, uint64_t *number_out)
+/* This thread enters the slow path. False: not while the engine sleeps. */
+static bool begin_slow(engine_t *engine, uint64_t *number_out, bool *is_with_others_out)
 {
-    bool is_with_others;
+    bool begins;
 
     rmm__mutex_lock(&engine->lock);
-    is_with_others = engine->slow_threads++ != 0;
-    *number_out = ++engine->slow_count;
+    begins = rmm__sleep_move_begin_locked(engine);
+    if (begins) {
+        *is_with_others_out = engine->slow_threads++ != 0;
+        *number_out = ++engine->slow_count;
+    }
     rmm__mutex_unlock(&engine->lock);
-    return is_with_others;
+    return begins;
 }
 
 /* True: another thread entered the slow path meanwhile, is moving memory, or freed memory that
@@ -243,25 +246,46 @@ static bool end_slow(engine_t *engine, const engine_alloc_t *alloc, uint64_t num
                       (rmm__engine_free_bytes_locked(engine) >= bytes_of(alloc) &&
                        !rmm__engine_is_all_clean_locked(engine));
     rmm__mutex_unlock(&engine->lock);
+    rmm__sleep_move_end(engine);
     return was_with_others;
+}
+
+/* False: the engine sleeps. *is_worth_it_out: others were there, so another one may succeed. */
+static bool attempt_in_turn(
+    engine_t *engine, const engine_alloc_t *alloc, void **ptr_out,
+    rmm_status_t *status_out, bool *is_worth_it_out)
+{
+    RMM_AT_END(rmm__turn_leave)
+    rmm_turn_stay_t stay = rmm__turn_enter(&engine->turn);
+    bool is_with_others;
+    uint64_t number;
+
+    if (!begin_slow(engine, &number, &is_with_others)) {
+        return false;
+    }
+    *status_out = attempt(engine, alloc, ptr_out);
+    is_with_others |= end_slow(engine, alloc, number);
+    *is_worth_it_out = *status_out == RMM_ERR_OUT_OF_MEMORY && is_with_others;
+    return true;
 }
 
 rmm_status_t
 rmm__engine_alloc_slow(engine_t *engine, const engine_alloc_t *alloc, void **ptr_out)
 {
-    rmm_status_t status = RMM_ERR_OUT_OF_MEMORY;
-    bool is_worth_it = !is_known_to_fail(engine, alloc);
+    rmm_status_t status = rmm__sleep_await(engine);
+    rmm_status_t awake = status;
+    bool is_worth_it = status == RMM_OK;
 
-    for (int i = 0; i < ATTEMPTS && is_worth_it; i++) {
-        RMM_AT_END(rmm__turn_leave)
-        rmm_turn_stay_t stay = rmm__turn_enter(&engine->turn);
-        bool is_with_others;
-        uint64_t number;
-
-        is_with_others = begin_slow(engine, &number);
-        status = attempt(engine, alloc, ptr_out);
-        is_with_others |= end_slow(engine, alloc, number);
-        is_worth_it = status == RMM_ERR_OUT_OF_MEMORY && is_with_others;
+    if (is_worth_it && is_known_to_fail(engine, alloc)) {
+        return RMM_ERR_OUT_OF_MEMORY;
     }
-    return status;
+    for (int i = 0; i < ATTEMPTS && is_worth_it;) {
+        if (attempt_in_turn(engine, alloc, ptr_out, &status, &is_worth_it)) {
+            i++;
+        } else {
+            awake = rmm__sleep_await(engine);
+            is_worth_it = awake == RMM_OK;
+        }
+    }
+    return awake == RMM_OK ? status : awake;
 }

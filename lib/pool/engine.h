@@ -12,6 +12,7 @@
  *   waits.c       waits for events on the device, and for the device
  *   captures.c    memory that captured graphs use, and when it becomes free again
  *   graph_watch.c which of these graphs are gone
+ *   sleep.c       gives all memory back to the device for a time; saved.c keeps the contents
  *   source.h      where memory comes from: chunks.c from an upstream, range.c by mapping
  *   blocks.c      free blocks and their fit; index.c finds them
  *
@@ -74,6 +75,8 @@ typedef struct engine_figures {
     uint64_t growth_count, sync_count, cross_stream_count;
     uint64_t
         map_count; /* pieces of a range that were mapped, again or for the first time */
+    uint64_t asleep_bytes; /* given back by a sleep, not in reserved_bytes */
+    uint64_t sleep_count;  /* times that it fell asleep */
 } engine_figures_t;
 
 /*
@@ -167,6 +170,62 @@ const char *rmm__engine_free_late(
 
 /* Give free memory back, down to keep_bytes. RMM_OK or why not. */
 rmm_status_t rmm__engine_trim(engine_t *engine, uint64_t keep_bytes);
+
+/*
+ * A sleep: the contents of the live blocks are in host memory, the physical memory is the device's
+ * again, and the addresses stay the engine's. Only one with a range can sleep.
+ *
+ *   awake -> settling -> falling -> asleep -> waking -> awake
+ *
+ * Settling: no thread begins to map, unmap or grow, and those that do so end. Falling to waking:
+ * no request gets a block; it is refused, or waits until the engine is awake. A free is accepted
+ * in every state. A failure of any step undoes it, or leaves the engine asleep with all contents.
+ */
+typedef enum engine_sleep_state {
+    ENGINE_AWAKE,
+    ENGINE_SETTLING,
+    ENGINE_FALLING,
+    ENGINE_ASLEEP,
+    ENGINE_WAKING
+} engine_sleep_state_t;
+
+/* Memory of the host that every stream may use at once. Called without any lock. */
+typedef struct engine_host {
+    rmm_status_t (*obtain)(void *context, uint64_t bytes, void **ptr_out);
+    void (*give_back)(void *context, void *ptr, uint64_t bytes);
+    void (*close)(void *context); /* the engine calls no other of them any more */
+} engine_host_t;
+
+typedef struct engine_sleep_plan {
+    const engine_host_t *host;
+    void *host_context; /* the engine's, whatever the call returns: it will close it */
+    bool keeps_host;    /* the buffers stay for the next sleep */
+    bool lets_wait;     /* requests wait until the engine is awake */
+    bool discards_all;
+    const void *const *discarded; /* blocks whose contents are not kept */
+    size_t discarded_count;
+} engine_sleep_plan_t;
+
+/*
+ * Waits for another thread's sleep or wake, for threads that map or unmap, and for the device.
+ * RMM_OK, or
+ *   RMM_ERR_UNSUPPORTED         the engine has no range
+ *   RMM_ERR_ASLEEP              it sleeps already
+ *   RMM_ERR_IN_USE              others may use its memory, a stream captures, or a thread has not
+ *                               ended a growth or a trim in time
+ *   RMM_ERR_INVALID_ARGUMENT    a discarded block is no live block of it
+ *   RMM_ERR_OUT_OF_HOST_MEMORY  or another status of the host's obtain()
+ *   RMM_ERR_CUDA                the driver failed
+ * After a failure it is awake as before. If the driver refuses that, too, it is asleep:
+ * the state tells.
+ */
+rmm_status_t rmm__engine_sleep(engine_t *engine, const engine_sleep_plan_t *plan);
+
+/* RMM_OK: it is awake. Else it is asleep as before: RMM_ERR_OUT_OF_MEMORY, RMM_ERR_CUDA, or what
+ * the owner's begin_growth() returned. */
+rmm_status_t rmm__engine_wake(engine_t *engine);
+
+engine_sleep_state_t rmm__engine_sleep_state(engine_t *engine);
 
 /* The addresses of an engine that maps its memory: how many bytes; 0: none. */
 uint64_t rmm__engine_addresses(const engine_t *engine, void **address_out);

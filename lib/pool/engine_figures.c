@@ -82,6 +82,10 @@ void rmm__engine_show_locked(engine_t *engine)
     rmm__engine_bound_open_locked(engine);
     rmm__engine_find_largest_locked(engine);
     engine->figures.free_bytes = rmm__engine_free_bytes_locked(engine);
+    if (rmm__engine_is_shut_locked(engine)) {
+        engine->figures.free_bytes = 0;
+        engine->figures.largest_free_bytes = 0;
+    }
     if (engine->owner_ops->figures != NULL) {
         engine->owner_ops->figures(engine->owner, &engine->figures);
     }

@@ -110,7 +110,9 @@ typedef struct engine_chunks {
 typedef struct engine_piece {
     uint64_t unit;
     uint32_t units;
-    bool is_stuck; /* can be neither used nor unmapped; its addresses are lost */
+    bool is_stuck;     /* can be neither used nor unmapped; its addresses are lost */
+    bool is_absent;    /* its memory was given back: the engine sleeps (sleep.c) */
+    bool is_forbidden; /* mapped again, but no device may use it yet */
     rmm_driver_physical_t physical;
 } engine_piece_t;
 
@@ -137,6 +139,7 @@ typedef struct engine_known_failure {
 } engine_known_failure_t;
 
 typedef struct engine_source_ops engine_source_ops_t;
+typedef struct engine_sleep engine_sleep_t; /* sleep.c */
 
 struct engine {
     const rmm_driver_t *driver;
@@ -175,11 +178,20 @@ struct engine {
     engine_captures_t captures;
     engine_chunks_t chunks;
     engine_range_t range;
+    uint32_t sleep_state; /* engine_sleep_state_t: takes are served up to SETTLING */
+    uint32_t movers; /* threads that may map or unmap: on the slow path, or in a trim */
+    engine_sleep_t *sleep; /* constant; NULL: it cannot sleep */
 };
 
 static inline uint32_t rmm__engine_to_units(uint64_t bytes)
 {
     return (uint32_t)(bytes / RMM_BLOCKS_UNIT);
+}
+
+/* No request gets a block: the engine sleeps, or is about to (sleep.h). */
+static inline bool rmm__engine_is_shut_locked(const engine_t *engine)
+{
+    return __builtin_expect(engine->sleep_state > ENGINE_SETTLING, false);
 }
 
 /* Bytes that a free block needs so that the request fits, wherever the block begins. */
@@ -324,6 +336,21 @@ void rmm__engine_captures_walk_locked(
     const engine_t *engine, void (*fn)(void *context, rmm_heap_t heap), void *context);
 rmm_status_t rmm__engine_captures_init(engine_t *engine);
 void rmm__engine_captures_fini(engine_t *engine);
+
+/* --- sleep.c ------------------------------------------------------------------------- */
+
+/* Of a range: before its first use, and at its end, when its pieces are gone. */
+rmm_status_t rmm__sleep_init(engine_t *engine);
+void rmm__sleep_fini(engine_t *engine);
+
+/* Around all that maps or unmaps pieces. False: it sleeps or is about to; then do not end. */
+bool rmm__sleep_move_begin_locked(engine_t *engine);
+bool rmm__sleep_move_begin(engine_t *engine);
+void rmm__sleep_move_end(engine_t *engine);
+
+/* A request that found no block, or a move that could not begin: RMM_OK, the engine is awake, or
+ * was a moment ago; or RMM_ERR_ASLEEP. */
+rmm_status_t rmm__sleep_await(engine_t *engine);
 
 /* --- alloc.c ------------------------------------------------------------------------- */
 

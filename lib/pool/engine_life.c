@@ -77,12 +77,16 @@ rmm_status_t rmm__engine_trim(engine_t *engine, uint64_t keep_bytes)
     RMM_AT_END(rmm__turn_leave) rmm_turn_stay_t stay = rmm__turn_enter(&engine->turn);
     rmm_status_t status;
 
+    if (!rmm__sleep_move_begin(engine)) {
+        return RMM_OK; /* it has nothing to give back */
+    }
     rmm__engine_single_stream_suspend(engine);
     status = rmm__engine_synchronise(engine);
     if (status == RMM_OK) {
         status = engine->source->trim(engine, keep_bytes);
     }
     rmm__engine_single_stream_resume(engine);
+    rmm__sleep_move_end(engine);
     drop_barrier_if_empty(engine);
     return status;
 }
@@ -90,7 +94,9 @@ rmm_status_t rmm__engine_trim(engine_t *engine, uint64_t keep_bytes)
 void rmm__engine_figures(engine_t *engine, engine_figures_t *out)
 {
     rmm__mutex_lock(&engine->lock);
-    engine->figures.free_bytes = rmm__engine_free_bytes_locked(engine);
+    if (!rmm__engine_is_shut_locked(engine)) {
+        engine->figures.free_bytes = rmm__engine_free_bytes_locked(engine);
+    }
     *out = engine->figures;
     rmm__mutex_unlock(&engine->lock);
 }
@@ -194,7 +200,7 @@ bool rmm__engine_close(
     left_walk_t walk = {engine, left};
     engine_end_t end = ENGINE_END_IDLE;
 
-    if (engine->figures.reserved_bytes != 0) {
+    if (engine->figures.reserved_bytes != 0 || engine->figures.asleep_bytes != 0) {
         end = wait_until_idle(engine);
         end = is_used ? ENGINE_END_USED_ELSEWHERE : end;
         if (left != NULL) {

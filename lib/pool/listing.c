@@ -36,10 +36,16 @@ static void show_pieces_locked(const listing_t *listing)
         uint64_t unit = range->pieces[i].unit;
         uint64_t end = unit;
 
-        for (; i < range->piece_count && range->pieces[i].unit == end; i++) {
+        for (; i < range->piece_count && range->pieces[i].unit == end &&
+               !range->pieces[i].is_absent;
+             i++) {
             end += range->pieces[i].units;
         }
-        show_chunk(listing, unit, end - unit);
+        if (end != unit) {
+            show_chunk(listing, unit, end - unit);
+        } else {
+            i++;
+        }
     }
 }
 

@@ -232,7 +232,7 @@ RMM_COLD static int let_in_singly(engine_t *engine, const engine_piece_t *piece)
 }
 
 /* Allow access to the engine's own device and to those that it shares with, in one call. */
-static int let_devices_in(engine_t *engine, const engine_piece_t *piece)
+int rmm__piece_let_in(engine_t *engine, const engine_piece_t *piece)
 {
     uint32_t own = RMM_DRIVER_DEVICE(engine->device);
     int error = let_in(engine, piece, own | engine->range.peers);
@@ -266,7 +266,7 @@ int rmm__piece_map(engine_t *engine, engine_piece_t *piece)
     if (error != RMM_DRIVER_OK) {
         return error;
     }
-    error = let_devices_in(engine, piece);
+    error = rmm__piece_let_in(engine, piece);
     if (error != RMM_DRIVER_OK &&
         engine->driver->address_unmap(address, bytes) != RMM_DRIVER_OK) {
         rmm__piece_stick(engine, piece);

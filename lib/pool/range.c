@@ -97,7 +97,7 @@ static rmm_status_t enter_range(engine_t *engine)
             0) == RMM_BLOCKS_OK;
     engine->absent_units = entered ? range->bytes / RMM_BLOCKS_UNIT : 0;
     rmm__mutex_unlock(&engine->lock);
-    return entered ? RMM_OK : RMM_ERR_OUT_OF_HOST_MEMORY;
+    return entered ? rmm__sleep_init(engine) : RMM_ERR_OUT_OF_HOST_MEMORY;
 }
 
 static rmm_status_t range_fill(engine_t *engine, uint64_t bytes)
@@ -138,7 +138,8 @@ static void close_pieces(engine_t *engine)
     uint64_t left = 0;
 
     for (uint32_t i = 0; i < range->piece_count; i++) {
-        if (rmm__piece_end(engine, &range->pieces[i]) != RMM_DRIVER_OK) {
+        if (!range->pieces[i].is_absent &&
+            rmm__piece_end(engine, &range->pieces[i]) != RMM_DRIVER_OK) {
             left += rmm__piece_bytes(&range->pieces[i]);
         }
     }
@@ -157,6 +158,7 @@ static void range_fini(engine_t *engine, engine_end_t end)
         close_pieces(engine);
         rmm__driver_scope_leave(&scope);
     }
+    rmm__sleep_fini(engine);
     rmm__free(engine->range.pieces);
 }
 

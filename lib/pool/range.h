@@ -65,6 +65,7 @@ rmm_status_t rmm__pieces_no_memory(void); /* sets the last error */
  * creates the memory and maps it; end() undoes both, or nothing. After map() or make() fails
  * nothing of it is left, unless the piece is stuck: then its addresses must become lost. */
 int rmm__piece_map(engine_t *engine, engine_piece_t *piece);
+int rmm__piece_let_in(engine_t *engine, const engine_piece_t *piece);
 int rmm__piece_make(engine_t *engine, engine_piece_t *piece);
 int rmm__piece_end(engine_t *engine, const engine_piece_t *piece);
 /* It could not be unmapped: count its bytes as stuck. */

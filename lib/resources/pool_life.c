@@ -134,6 +134,7 @@ void rmm__pool_fini(pool_resource_t *self, bool is_used)
         rmm__location_unreserve(
             accounting->location, RMM_ACCOUNTING_GET(accounting, reserved_bytes));
     }
+    rmm__pool_close_host(self);
     rmm__resource_fini(&self->base);
     rmm__engine_destroy(self->engine);
 }

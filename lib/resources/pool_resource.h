@@ -28,6 +28,7 @@ typedef struct pool_resource {
     bool is_range;        /* its memory is counted as held where it is mapped */
     bool may_quarantine;  /* a diagnosis may keep what is freed from use for a while */
     device_free_t device_free;
+    _Atomic(rmm_resource_t *) sleep_host; /* pinned memory; NULL: it has not slept */
 } pool_resource_t;
 
 /* The plan for a new pool. */
@@ -108,6 +109,11 @@ rmm_status_t rmm__pool_trim(rmm_resource_t *mr, size_t keep_bytes);
         .ready_on_all_streams = false, .owns_blocks = true,                            \
         .list_blocks = rmm__pool_list_blocks,                                          \
     }
+
+/* --- pool_sleep.c -------------------------------------------------------------------- */
+
+/* At the end, when the engine has given its buffers back. */
+void rmm__pool_close_host(pool_resource_t *self);
 
 /* --- pool_report.c ------------------------------------------------------------------- */
 

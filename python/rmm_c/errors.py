@@ -64,6 +64,14 @@ class UnsupportedError(RMMError, RuntimeError):
     """The device, the driver or the resource cannot do this."""
 
 
+class AsleepError(RMMError, RuntimeError):
+    """The pool is asleep: wake it first."""
+
+
+class InUseError(RMMError, RuntimeError):
+    """What the call needs is in use; it may succeed later."""
+
+
 class FileError(RMMError, OSError):
     """A file cannot be read or written. ``errno`` says why; EIO, if the system gave no reason.
 
@@ -98,6 +106,8 @@ _BY_NAME: Dict[str, Type[RMMError]] = {
     "RMM_ERR_UNSUPPORTED": UnsupportedError,
     "RMM_ERR_IO": FileError,
     "RMM_ERR_INVALID_ALIGNMENT": InvalidAlignmentError,
+    "RMM_ERR_ASLEEP": AsleepError,
+    "RMM_ERR_IN_USE": InUseError,
 }
 
 

@@ -162,6 +162,8 @@ CASE(each_status_has_its_class)
     THROWS(rmmc::cuda_error, rmmc::throw_status(RMM_ERR_CUDA, 700, "x"));
     THROWS(rmmc::cuda_error, rmmc::throw_status(RMM_ERR_NO_DEVICE, 0, "x"));
     THROWS(rmmc::io_error, rmmc::throw_status(RMM_ERR_IO, 0, "x"));
+    THROWS(rmmc::busy_error, rmmc::throw_status(RMM_ERR_ASLEEP, 0, "x"));
+    THROWS(rmmc::busy_error, rmmc::throw_status(RMM_ERR_IN_USE, 0, "x"));
     THROWS(rmmc::io_error, rmmc::throw_status(static_cast<rmm_status_t>(-99), 0, "x"));
     try {
         rmmc::throw_status(RMM_ERR_CUDA, 700, "illegal address");

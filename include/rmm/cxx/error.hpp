@@ -145,6 +145,16 @@ class RMM_API io_error : public std::runtime_error, public error
     }
 };
 
+/** A pool is asleep, or what was asked for is in use: the same call may succeed later. */
+class RMM_API busy_error : public std::runtime_error, public error
+{
+  public:
+    busy_error(rmm_status_t status, int native_error, const char *message)
+        : std::runtime_error(message), error(status, native_error, message)
+    {
+    }
+};
+
 /** Throw the exception of @p status with this text. Never returns; RMM_OK is not a failure. */
 [[noreturn]] inline void
 throw_status(rmm_status_t status, int native_error, const char *message)
@@ -165,6 +175,9 @@ throw_status(rmm_status_t status, int native_error, const char *message)
     case RMM_ERR_CUDA:
     case RMM_ERR_NO_DEVICE:
         throw cuda_error(status, native_error, message);
+    case RMM_ERR_ASLEEP:
+    case RMM_ERR_IN_USE:
+        throw busy_error(status, native_error, message);
     case RMM_OK:
     case RMM_ERR_IO:
         break;
