@@ -5,7 +5,7 @@ import cupy
 import rmm_c as rmm
 from rmm_c.allocators.cupy import rmm_cupy_allocator
 
-pool = rmm.mr.PoolMemoryResource(rmm.mr.CudaMemoryResource(), initial_pool_size="256MiB")
+pool = rmm.mr.AutoMemoryResource(initial_pool_size="256MiB") # maps memory where the device can
 rmm.mr.set_current_device_resource(pool)
 cupy.cuda.set_allocator(rmm_cupy_allocator)
 

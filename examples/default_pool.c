@@ -9,20 +9,16 @@
 static rmm_status_t make_pool_the_default(void)
 {
     rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
-    rmm_resource_t *cuda = NULL, *pool = NULL;
+    rmm_resource_t *pool = NULL;
 
     options.initial_bytes = 64 << 20; /* taken from the driver now, in one call */
     options.maximum_bytes = 256 << 20;
     options.name = "work"; /* its folder in /rmm */
-    rmm_status_t status = rmm_cuda_resource_create(&cuda);
-    if (status == RMM_OK) {
-        status = rmm_pool_resource_create(cuda, &options, &pool);
-    }
+    rmm_status_t status = rmm_auto_resource_create(&options, &pool);
     if (status == RMM_OK) {
         status = rmm_set_current_device_resource(pool, NULL);
     }
-    rmm_resource_release(pool); /* the device and the pool keep what they need */
-    rmm_resource_release(cuda);
+    rmm_resource_release(pool); /* the device keeps it */
     return status;
 }
 

@@ -5,9 +5,8 @@ import torch
 import rmm_c as rmm
 from rmm_c.allocators.torch import rmm_torch_allocator
 
-# A virtual pool grows only by the bytes that are missing. Before the first use of CUDA.
-pool = rmm.mr.VirtualPoolMemoryResource()
-rmm.mr.set_current_device_resource(pool)
+# Before the first use of CUDA. Without RMM_RESOURCE the default resource becomes `auto`: a pool
+# that maps memory where the device can, and then grows only by the bytes that are missing.
 torch.cuda.memory.change_current_allocator(rmm_torch_allocator)
 
 model = torch.nn.Linear(1000, 1000, device="cuda")
@@ -20,6 +19,6 @@ for step in range(10):
     optimizer.step()
 torch.cuda.synchronize()
 
-stats = pool.stats()
+stats = rmm.mr.get_current_device_resource().stats()
 print(f"peak {stats.peak_bytes} bytes, {stats.reserved_bytes} held from the driver")
 print("watch it while it runs: cat /rmm/gpu0/processes")

@@ -9,20 +9,17 @@
 static rmm_status_t set_up(int device)
 {
     rmm_device_scope_t scope;
-    rmm_resource_t *cuda = NULL, *pool = NULL;
+    rmm_resource_t *pool = NULL;
     rmm_status_t status = rmm_device_scope_enter(device, &scope);
     if (status != RMM_OK) {
         return status;
     }
-    status = rmm_cuda_resource_create(&cuda);
-    if (status == RMM_OK) {
-        status = rmm_pool_resource_create(cuda, NULL, &pool);
-    }
+    status =
+        rmm_auto_resource_create(NULL, &pool); /* the other GPUs may use its memory */
     if (status == RMM_OK) {
         status = rmm_set_per_device_resource(device, pool, NULL);
     }
     rmm_resource_release(pool);
-    rmm_resource_release(cuda);
     rmm_device_scope_leave(&scope); /* the device before is current again */
     return status;
 }

@@ -5,9 +5,9 @@
  * The default resource of each device. Containers and other libraries allocate from it when
  * the caller names no resource.
  *
- * The first use creates the initial default: the cuda resource, or the resource that
- * RMM_RESOURCE in the environment names (rmm/resource_spec.h). The library keeps it, so a
- * reset restores the same one.
+ * The first use creates the initial default: the resource that RMM_RESOURCE in the environment
+ * names (rmm/resource_spec.h), else the cuda resource, or that of rmm/auto_resource.h after
+ * rmm_default_resource_prefer_auto(). The library keeps it, so a reset restores the same one.
  *
  * Lifetime: the library retains a default as long as it is set, and the initial one until
  * the process ends; nothing is destroyed at exit. A get returns a reference of the caller's
@@ -90,6 +90,14 @@ RMM_API RMM_NODISCARD rmm_status_t rmm_set_current_device_resource(
     rmm_resource_t *mr_or_NULL, rmm_resource_t **previous_out_or_NULL);
 /** As rmm_reset_per_device_resource(), of the calling thread's current device. */
 RMM_API RMM_NODISCARD rmm_status_t rmm_reset_current_device_resource(void);
+
+/**
+ * Where RMM_RESOURCE is unset or empty, the initial default of each device that has none yet will
+ * be that of rmm_auto_resource_create() instead of the cuda resource. For programs, and for
+ * libraries that bring memory to a framework: rmm_torch_malloc() and the Python allocators do
+ * it. Uses no device; cannot be undone.
+ */
+RMM_API void rmm_default_resource_prefer_auto(void);
 
 #ifdef __cplusplus
 }

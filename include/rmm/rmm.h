@@ -13,6 +13,7 @@
 #include <rmm/async_managed_resource.h>
 #include <rmm/async_resource.h>
 #include <rmm/async_view_resource.h>
+#include <rmm/auto_resource.h>
 #include <rmm/binning_resource.h>
 #include <rmm/callback_resource.h>
 #include <rmm/cuda_resource.h>

@@ -12,7 +12,8 @@
  *       ctypes.cast(library.rmm_torch_record_stream, ctypes.c_void_p).value)
  *   torch.cuda.memory.change_current_allocator(alloc)   # before the first use of CUDA
  *
- * RMM_RESOURCE=pool_virtual in the environment then chooses a pool. PyTorch has no memory
+ * RMM_RESOURCE in the environment chooses the default resource of the devices; without it the first
+ * allocation of rmm_torch_malloc() calls rmm_default_resource_prefer_auto(). PyTorch has no memory
  * statistics of a pluggable allocator; use those in /rmm.
  *
  * Lifetime: a block is freed to the resource that it came from, even if the default has

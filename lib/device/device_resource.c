@@ -14,10 +14,12 @@
  */
 #include <rmm/device_resource.h>
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 
+#include <rmm/auto_resource.h>
 #include <rmm/cuda_resource.h>
 
 #include "base/resource_impl.h"
@@ -33,6 +35,7 @@
 static rmm_atomic_resource_t defaults[RMM_SEGMENT_DEVICES]; /* empty: the initial one */
 static rmm_mutex_t maker = RMM_MUTEX_INITIALIZER;
 static rmm_resource_t *initial[RMM_SEGMENT_DEVICES]; /* kept for ever; NULL: not made */
+static atomic_bool prefers_auto;
 
 static void forget_in_child(void)
 {
@@ -116,9 +119,13 @@ make_initial(const rmm_driver_t *driver, int device, rmm_resource_t **out)
     if (status != RMM_OK) {
         return status;
     }
-    status = text == NULL || *text == '\0'
-                 ? rmm_cuda_resource_create(&mr)
-                 : rmm__spec_create("RMM_RESOURCE is", text, &mr);
+    if (text != NULL && *text != '\0') {
+        status = rmm__spec_create("RMM_RESOURCE is", text, &mr);
+    } else if (atomic_load_explicit(&prefers_auto, memory_order_relaxed)) {
+        status = rmm_auto_resource_create(NULL, &mr);
+    } else {
+        status = rmm_cuda_resource_create(&mr);
+    }
     rmm__driver_scope_leave(&scope);
     if (status == RMM_OK) {
         status = check_address(mr);
@@ -299,4 +306,13 @@ rmm_status_t rmm_set_current_device_resource(
 rmm_status_t rmm_reset_current_device_resource(void)
 {
     return rmm_set_current_device_resource(NULL, NULL);
+}
+
+/* --- without RMM_RESOURCE -------------------------------------------------------------- */
+
+void rmm_default_resource_prefer_auto(void)
+{
+    if (!atomic_load_explicit(&prefers_auto, memory_order_relaxed)) {
+        atomic_store_explicit(&prefers_auto, true, memory_order_relaxed);
+    }
 }

@@ -60,8 +60,9 @@ static bool has_percent(const rmm_spec_t *spec)
 static void resolve_sizes(
     const rmm_spec_part_t *part, uint64_t free_bytes, uint64_t sizes[RMM_SPEC_VALUES])
 {
-    const uint64_t unit =
-        strcmp(part->name, "pool_virtual") == 0 ? PERCENT_UNIT_VIRTUAL : PERCENT_UNIT;
+    const bool may_map =
+        strcmp(part->name, "pool_virtual") == 0 || strcmp(part->name, "auto") == 0;
+    const uint64_t unit = may_map ? PERCENT_UNIT_VIRTUAL : PERCENT_UNIT;
 
     sizes[RMM_SPEC_OPTIONS] = part->options;
     sizes[RMM_SPEC_NODE] = part->node;

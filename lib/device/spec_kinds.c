@@ -86,14 +86,28 @@ CREATOR(sam_headroom)
     return rmm_sam_headroom_resource_create(&options, out);
 }
 
-CREATOR(pool_virtual)
+static rmm_pool_options_t pool_options(const uint64_t sizes[RMM_SPEC_VALUES])
 {
     rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
 
     options.initial_bytes = sizes[0];
     options.maximum_bytes = sizes[1];
-    options.flags = RMM_POOL_VIRTUAL |
-                    flag_if(sizes, RMM_SPEC_NO_PEER_ACCESS, RMM_POOL_NO_PEER_ACCESS);
+    options.flags = flag_if(sizes, RMM_SPEC_NO_PEER_ACCESS, RMM_POOL_NO_PEER_ACCESS);
+    return options;
+}
+
+CREATOR(auto)
+{
+    const rmm_pool_options_t options = pool_options(sizes);
+
+    return rmm_auto_resource_create(&options, out);
+}
+
+CREATOR(pool_virtual)
+{
+    rmm_pool_options_t options = pool_options(sizes);
+
+    options.flags |= RMM_POOL_VIRTUAL;
     return rmm_pool_resource_create(NULL, &options, out);
 }
 
@@ -128,10 +142,8 @@ static rmm_status_t over(
 static rmm_status_t pool_over(
     rmm_resource_t *base, const uint64_t sizes[RMM_SPEC_VALUES], rmm_resource_t **out)
 {
-    rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
+    const rmm_pool_options_t options = pool_options(sizes);
 
-    options.initial_bytes = sizes[0];
-    options.maximum_bytes = sizes[1];
     return rmm_pool_resource_create(base, &options, out);
 }
 

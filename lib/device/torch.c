@@ -135,6 +135,7 @@ void *rmm_torch_malloc(size_t bytes, int device, rmm_stream_t stream)
     if (bytes == 0) { /* PyTorch never frees these */
         return NULL;
     }
+    rmm_default_resource_prefer_auto();
     status = rmm_get_per_device_resource(device, &mr);
     if (status != RMM_OK) {
         return fail(status, bytes, device);

@@ -8,6 +8,8 @@
 
 enum { OPTIONS_MAX = 8 };
 
+typedef rmm_pool_options_t rmm_auto_options_t; /* under the name that KINDS expects */
+
 /*
  * What the library creates
  *   PLAIN(kind)             of nothing
@@ -28,6 +30,9 @@ enum { OPTIONS_MAX = 8 };
         OPTION(async, initial_pool_bytes) OPTION(async, release_threshold_bytes)       \
             OPTION(async, handle_types) OPTION(async, flags) OPTION(async, location)   \
                 OPTION(async, numa_node))                                              \
+    ALONE(                                                                             \
+        auto,                                                                          \
+        OPTION(pool, initial_bytes) OPTION(pool, maximum_bytes) OPTION(pool, flags))   \
     ALONE(sam_headroom, OPTION(sam_headroom, headroom_bytes))                          \
     OVER(                                                                              \
         pool,                                                                          \

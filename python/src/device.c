@@ -98,6 +98,14 @@ static PyObject *percent_of_free_device_memory(PyObject *module, PyObject *args)
 
 /* --- the default resource ------------------------------------------------------------- */
 
+static PyObject *default_resource_prefer_auto(PyObject *module, PyObject *args)
+{
+    (void)module;
+    (void)args;
+    rmm_default_resource_prefer_auto();
+    Py_RETURN_NONE;
+}
+
 /* known: the Python resource that was the default, or None. Returns it if it still is, else
  * a bare Resource with the reference. */
 static PyObject *get_per_device_resource(PyObject *module, PyObject *args)
@@ -183,6 +191,7 @@ static PyObject *kind_at(PyObject *module, PyObject *args)
 }
 
 PyMethodDef device_functions[] = {
+    {"default_resource_prefer_auto", default_resource_prefer_auto, METH_NOARGS, NULL},
     {"driver_name", driver_name, METH_NOARGS, NULL},
     {"device_count", device_count, METH_NOARGS, NULL},
     {"device_current", device_current, METH_NOARGS, NULL},

@@ -32,6 +32,7 @@ MAKERS = {
     "async_managed": mr.CudaAsyncManagedMemoryResource,
     "async_pinned": mr.CudaAsyncPinnedMemoryResource,
     "pool": lambda: mr.PoolMemoryResource(cuda(), MIB),
+    "auto": lambda: mr.AutoMemoryResource(),
     "pool_virtual": lambda: mr.VirtualPoolMemoryResource(),
     "arena": lambda: mr.ArenaMemoryResource(cuda(), "64MiB"),
     "fixed_size": lambda: mr.FixedSizeMemoryResource(cuda(), 4096, 16),
@@ -70,8 +71,8 @@ MAKERS["async_view"] = view_of_a_pool
 def test_a_resource_says_what_it_is(make, request):
     resource = make()
     kind = request.node.callspec.params["make"]
-    assert resource.kind == kind.replace("pool_virtual", "pool")
-    assert resource.name in (resource.kind, "callback")
+    assert resource.kind == {"pool_virtual": "pool", "auto": "pool"}.get(kind, kind)
+    assert resource.name in (resource.kind, "callback") or kind == "auto"
     assert resource.is_host_accessible or resource.is_device_accessible
     assert resource.device in (0, -1)
     assert resource.handle != 0
@@ -272,8 +273,16 @@ def test_the_upstream_is_the_object_that_was_given(pool):
     assert mr.VirtualPoolMemoryResource().get_upstream() is None
 
 
+def test_auto_says_what_it_chose():
+    mapped = mr.AutoMemoryResource("2MiB", maximum_pool_size="8MiB")
+    assert (mapped.kind, mapped.name, mapped.get_upstream()) == ("pool", "pool_virtual", None)
+    assert (mapped.pool_size(), mapped.get_maximum_pool_size()) == (2 * MIB, 8 * MIB)
+    assert mr.from_spec("auto").name == "pool_virtual"
+
+
 def test_memory_may_be_kept_from_peers():
     for resource in (
+        mr.AutoMemoryResource(peer_access=False),
         mr.VirtualPoolMemoryResource(peer_access=False),
         mr.CudaAsyncMemoryResource(peer_access=False),
         mr.from_spec("pool_virtual:no_peer_access"),

@@ -45,6 +45,11 @@ static rmm_status_t make_pool(rmm_resource_t **out)
     return build_over(rmm_cuda_resource_create, build_pool, out);
 }
 
+static rmm_status_t make_auto(rmm_resource_t **out)
+{
+    return rmm_auto_resource_create(NULL, out);
+}
+
 static rmm_status_t make_pool_virtual(rmm_resource_t **out)
 {
     rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;

@@ -79,6 +79,7 @@ CASE(every_resource_over_another_is_a_value_of_its_class)
     rmmc::binning_resource binning(cuda);
 
     check_class(rmmc::pool_resource(cuda), "pool", RMM_DEVICE_ACCESSIBLE);
+    check_class(rmmc::auto_resource(), "pool", RMM_DEVICE_ACCESSIBLE);
     check_class(rmmc::arena_resource(cuda), "arena", RMM_DEVICE_ACCESSIBLE);
     check_class(rmmc::fixed_size_resource(cuda), "fixed_size", RMM_DEVICE_ACCESSIBLE);
     binning.add_bin(2000);

@@ -257,7 +257,8 @@ TEST_CASE(refuses_more_than_it_has_room_for)
 TEST_CASE(refuses_words_that_stand_for_nothing)
 {
     expect_malformed(
-        "poool", "no resource is named 'poool'; the names are cuda pool pool_virtual ");
+        "poool",
+        "no resource is named 'poool'; the names are cuda auto pool pool_virtual ");
     expect_malformed("poool", " tracking"); /* the last one */
     expect_malformed("Pool", "no resource is named 'Pool'");
     expect_malformed(

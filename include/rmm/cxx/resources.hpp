@@ -27,6 +27,7 @@
 #include <rmm/async_managed_resource.h>
 #include <rmm/async_resource.h>
 #include <rmm/async_view_resource.h>
+#include <rmm/auto_resource.h>
 #include <rmm/binning_resource.h>
 #include <rmm/cuda_resource.h>
 #include <rmm/cxx/resource.hpp>
@@ -275,6 +276,21 @@ class pool_resource : public device_resource
     std::uint64_t reserved_bytes() const
     {
         return get_stats().reserved_bytes;
+    }
+};
+
+/** A pool_resource that maps memory where that is right: rmm/auto_resource.h. */
+class auto_resource : public pool_resource
+{
+  public:
+    explicit auto_resource(const rmm_pool_options_t &options = pool_options())
+        : pool_resource(
+              detail::as_is(), detail::create(rmm_auto_resource_create, &options))
+    {
+    }
+    auto_resource(detail::as_is, resource mr)
+        : pool_resource(detail::as_is(), std::move(mr))
+    {
     }
 };
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Resources for cuda.core. Importing this module imports cuda.core.
+Resources for cuda.core. Importing this module imports cuda.core. A device whose default resource
+nobody chose gets AutoMemoryResource.
 
 ::
 
@@ -18,9 +19,11 @@ try:
 except ImportError:
     from cuda.core.experimental import Buffer, MemoryResource
 
-from rmm_c import mr as resources
+from rmm_c import _core, mr as resources
 from rmm_c.pylibrmm.device_buffer import DeviceBuffer
 from rmm_c.pylibrmm.stream import DEFAULT_STREAM
+
+_core.default_resource_prefer_auto()
 
 
 def _buffer(address: int, size: int, mr: MemoryResource, stream: Any) -> Buffer:

@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An allocator for CuPy."""
+"""
+An allocator for CuPy. A device whose default resource nobody chose gets AutoMemoryResource.
+"""
 from typing import Any
 
+from rmm_c import _core
 from rmm_c.pylibrmm.device_buffer import DeviceBuffer
 from rmm_c.pylibrmm.stream import Stream
+
+_core.default_resource_prefer_auto()
 
 
 def rmm_cupy_allocator(nbytes: int) -> Any:

@@ -9,7 +9,9 @@ An external memory manager for Numba. Importing this module imports Numba.
 
     cuda.set_memory_manager(RMMNumbaManager)
 
-or NUMBA_CUDA_MEMORY_MANAGER=rmm_c.allocators.numba in the environment.
+or NUMBA_CUDA_MEMORY_MANAGER=rmm_c.allocators.numba in the environment. A device whose default
+resource nobody chose gets AutoMemoryResource, whose memory has no CUDA IPC handle if it is mapped:
+RMM_RESOURCE=pool for that.
 """
 import ctypes
 from typing import Any, Callable, Dict
@@ -22,9 +24,11 @@ from numba.cuda import (
     MemoryPointer,
 )
 
-from rmm_c import mr
+from rmm_c import _core, mr
 from rmm_c.pylibrmm.device_buffer import DeviceBuffer
 from rmm_c.pylibrmm.stream import LEGACY_DEFAULT_STREAM, PER_THREAD_DEFAULT_STREAM, Stream
+
+_core.default_resource_prefer_auto()
 
 
 def _finalizer(buffer: DeviceBuffer, allocations: Dict[int, Any]) -> Callable[[], None]:

@@ -9,9 +9,10 @@ An allocator for PyTorch.
 
     torch.cuda.memory.change_current_allocator(rmm_torch_allocator)
 
-PyTorch then allocates from the default resource of the device, as it is at the time. A free waits
-for the streams that Tensor.record_stream() has named. PyTorch loads only at the first use of the
-name, which is None where there is no PyTorch, or one older than 2.0.
+PyTorch then allocates from the default resource of the device, as it is at the time; a device
+whose default resource nobody chose gets AutoMemoryResource. A free waits for the streams that
+Tensor.record_stream() has named. PyTorch loads only at the first use of the name, which is None
+where there is no PyTorch, or one older than 2.0.
 
 snapshot() makes a file for PyTorch's memory viewer (pytorch.org/memory_viz) of a log of
 allocations.
@@ -34,6 +35,7 @@ def _make() -> Any:
         from torch.cuda.memory import CUDAPluggableAllocator
     except ImportError:
         return None
+    _core.default_resource_prefer_auto()
     path = _core.library_path()
     made = CUDAPluggableAllocator(path, "rmm_torch_malloc", "rmm_torch_free")
     record = ctypes.cast(ctypes.CDLL(path).rmm_torch_record_stream, ctypes.c_void_p)

@@ -6,6 +6,7 @@ from rmm_c.mr import experimental as experimental
 from rmm_c.pylibrmm.memory_resource import (
     AlignedResourceAdaptor as AlignedResourceAdaptor,
     ArenaMemoryResource as ArenaMemoryResource,
+    AutoMemoryResource as AutoMemoryResource,
     BinningMemoryResource as BinningMemoryResource,
     CallbackMemoryResource as CallbackMemoryResource,
     CudaAsyncManagedMemoryResource as CudaAsyncManagedMemoryResource,

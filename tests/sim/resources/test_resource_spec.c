@@ -247,6 +247,8 @@ typedef struct word {
 static const word_t words[] = {
 #define PLAIN(word) {#word, #word, NULL},
 #include "device/spec_kinds.def"
+    {"auto", "pool", NULL},
+    {"auto:2MiB:1GiB:no_peer_access", "pool", NULL},
     {"pool", "pool", "cuda"},
     {"pool_virtual", "pool", NULL},
     {"pool_virtual:2MiB:1GiB", "pool", NULL},

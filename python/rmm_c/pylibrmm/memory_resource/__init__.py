@@ -36,6 +36,7 @@ from rmm_c.pylibrmm.memory_resource._former import (
 )
 from rmm_c.pylibrmm.memory_resource._pools import (
     ArenaMemoryResource,
+    AutoMemoryResource,
     BinningMemoryResource,
     FixedSizeMemoryResource,
     PoolMemoryResource,
@@ -63,6 +64,7 @@ from rmm_c.pylibrmm.memory_resource._shortage import (
 __all__ = [
     "AlignedResourceAdaptor",
     "ArenaMemoryResource",
+    "AutoMemoryResource",
     "BinningMemoryResource",
     "CallbackMemoryResource",
     "CudaAsyncManagedMemoryResource",

@@ -89,6 +89,34 @@ class VirtualPoolMemoryResource(PoolMemoryResource):
         self._created()
 
 
+class AutoMemoryResource(PoolMemoryResource):
+    """The pool for a program without special needs: one that maps memory where the device can, as
+    VirtualPoolMemoryResource, else a pool over CudaMemoryResource.
+
+    ``name`` says which: "pool_virtual" or "pool". Numba, CuPy, PyTorch and cuda.core get it as the
+    initial default from their modules of ``rmm_c.allocators``, unless RMM_RESOURCE names another.
+
+    >>> pool = AutoMemoryResource(maximum_pool_size="1GiB")
+    >>> pool.name
+    'pool_virtual'
+    """
+
+    def __init__(
+        self,
+        initial_pool_size: Size = 0,
+        maximum_pool_size: Optional[Size] = None,
+        peer_access: bool = True,
+    ) -> None:
+        _core.create(
+            self,
+            "auto",
+            initial_bytes=parse_bytes(initial_pool_size),
+            maximum_bytes=parse_optional_bytes(maximum_pool_size),
+            flags=0 if peer_access else _core.POOL_NO_PEER_ACCESS,
+        )
+        self._created()
+
+
 class ArenaMemoryResource(UpstreamResourceAdaptor):
     """One block of memory, divided among arenas: for many threads with small requests.
 
