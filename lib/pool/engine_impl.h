@@ -120,11 +120,13 @@ typedef struct engine_piece {
 typedef struct engine_range {
     char *address; /* NULL: none */
     uint64_t bytes, granule_bytes;
-    uint64_t capacity_bytes;  /* of the device */
-    uint32_t peers;           /* bit d: device d may use what is mapped */
-    uint32_t physical_flags;  /* of every piece, for the driver */
-    rmm_heap_t absent;        /* addresses without memory */
-    rmm_heap_t lost;          /* could not be unmapped: never used again */
+    uint64_t capacity_bytes; /* of the device */
+    uint32_t peers;          /* bit d: device d may use what is mapped */
+    uint32_t physical_flags; /* of every piece, for the driver */
+    rmm_heap_t absent;       /* addresses without memory */
+    rmm_heap_t lost;         /* could not be unmapped: never used again */
+    uint64_t begun_ns;       /* constant: when the range was opened */
+    uint64_t mapping_ns; /* how long growths and compactions have taken since then */
     uint64_t compacted_bytes; /* mapped again since the last growth */
     uint32_t compacted_count; /* synchronises for that since then */
     engine_piece_t *pieces;   /* by unit; without those being mapped or unmapped */

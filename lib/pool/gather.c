@@ -9,7 +9,7 @@
 
 #include "pool/engine_figures.h"
 
-#define COMPACT_PART 24 /* with less than this part of what is held free, it grows */
+#define COMPACT_PART 32 /* with less than this part of what is held free, it grows */
 #define COMPACT_TIMES 4 /* what is held may be mapped again so often before it grows */
 #define COMPACT_WORTH                                                                  \
     4096 /* one compaction costs as much as this part of what is held */
@@ -183,6 +183,7 @@ static bool fill_gap(engine_t *engine, const rmm_blocks_gap_t *gap)
 
 static bool fill_in_scope(engine_t *engine, const rmm_blocks_gap_t *gap)
 {
+    uint64_t begin_ns = rmm__range_now_ns();
     rmm_driver_scope_t scope;
     bool any;
 
@@ -190,6 +191,7 @@ static bool fill_in_scope(engine_t *engine, const rmm_blocks_gap_t *gap)
         return false;
     }
     any = fill_gap(engine, gap);
+    rmm__range_note_mapping(engine, begin_ns);
     rmm__driver_scope_leave(&scope);
     return any;
 }

@@ -2,14 +2,18 @@
 /*
  * Growth of a range: how much, in pieces of which size, and where (range.h).
  *
- * A piece is mapped, unmapped and given back as a whole, which takes the driver about the
- * same time for any size: on an H200 25 us to create, map and allow access, 20 us to unmap
- * and release. A piece with one small block in it cannot move, and its free part serves no
- * large request. So a piece is a PIECES-th of the bytes held: all pieces together take some
- * 100 ms to make. Fewer pieces are cheaper, but need more memory: of 40 generated logs
- * (tests/capacity) the worst needed 1.20 of its peak with 256 pieces, 1.09 with 1,024, and
- * 1.07 with 4,096, which pages of 2 MiB do not improve. While the pool is far below its
- * maximum (FAR), it has memory to spare, and the pieces are larger.
+ * A piece is mapped, unmapped and given back as a whole. On an H200 that takes the driver about
+ * as long for 2 MiB as for 256: 10 us to create it, 25 to map it and allow access, also if access
+ * is allowed to many pieces in one call, 18 to unmap and 9 or more to release it. So what growth
+ * costs is the number of pieces. But a piece with one small block in it cannot move, and its free
+ * part serves no large request: fewer pieces need more memory. Of 40 generated logs
+ * (tests/capacity) the worst needed 1.20 of its peak with pieces of a 256th of the bytes held,
+ * 1.09 with a 1,024th, and 1.07 with a PIECES-th, which pages of 2 MiB do not improve.
+ *
+ * While the pool is far below its maximum (FAR), memory is not short, and a program that grows
+ * quickly gets pieces of a PIECES_FAR-th, until mapping takes less than a part of the time since
+ * the pool began (range.c). So a program that allocates 16 GiB within 10 ms is not held up, and
+ * one that works for longer gets small pieces, for a few per cent of its time.
  */
 #include "pool/range.h"
 
@@ -20,9 +24,9 @@
 #define PIECE_LEAST ((uint64_t)2 * 1024 * 1024)
 #define PIECE_MOST ((uint64_t)256 * 1024 * 1024)
 #define PIECES 4096
-#define PIECES_FAR 256
+#define PIECES_FAR 64
 #define FAR 4           /* below this part of the maximum, or of the device's memory */
-#define GROWTH_SHARE 32 /* grow at least by this part of what is held, */
+#define GROWTH_SHARE 64 /* grow at least by this part of what is held, */
 #define GROWTH_SHARE_SMALL 16                     /* and by this part */
 #define GROWTH_SMALL ((uint64_t)32 * 1024 * 1024) /* up to so many bytes */
 #define ROOM_BYTES ((uint64_t)64 * 1024 * 1024)   /* above this, ask the device first */
@@ -202,19 +206,29 @@ static uint64_t growth_share(const engine_t *engine, uint64_t reserved)
     return rmm__round_up(share, engine->range.granule_bytes);
 }
 
-/* Only the last piece of a growth may be smaller. */
-static uint64_t piece_bytes(const engine_t *engine, uint64_t held)
+static uint64_t part_of(uint64_t held, uint64_t pieces)
 {
-    uint64_t most = engine->range.capacity_bytes < engine->maximum_bytes
-                        ? engine->range.capacity_bytes
-                        : engine->maximum_bytes;
-    uint64_t pieces = held < most / FAR ? PIECES_FAR : PIECES;
     uint64_t bytes = PIECE_LEAST;
 
     while (bytes < PIECE_MOST && bytes < held / pieces) {
         bytes *= 2;
     }
-    return rmm__round_up(bytes, engine->range.granule_bytes);
+    return bytes;
+}
+
+/* For a growth by `more` to `held`. Only its last piece may be smaller. */
+static uint64_t piece_bytes_locked(const engine_t *engine, uint64_t held, uint64_t more)
+{
+    const engine_range_t *range = &engine->range;
+    uint64_t most = range->capacity_bytes < engine->maximum_bytes
+                        ? range->capacity_bytes
+                        : engine->maximum_bytes;
+    uint64_t bytes = part_of(held, PIECES);
+
+    if (held < most / FAR && !rmm__range_has_time_locked(engine, more / bytes)) {
+        bytes = part_of(held, PIECES_FAR);
+    }
+    return rmm__round_up(bytes, range->granule_bytes);
 }
 
 rmm_status_t rmm__range_no_addresses(const engine_t *engine, uint64_t bytes)
@@ -248,7 +262,8 @@ size_locked(const engine_t *engine, const rmm_blocks_gap_t *gap, growth_t *growt
     if (growth->preferred > gap->room * RMM_BLOCKS_UNIT) {
         growth->preferred = gap->room * RMM_BLOCKS_UNIT;
     }
-    growth->piece_bytes = piece_bytes(engine, reserved + growth->preferred);
+    growth->piece_bytes =
+        piece_bytes_locked(engine, reserved + growth->preferred, growth->preferred);
     growth->pieces_left = growth->preferred / growth->piece_bytes + 2;
 }
 
@@ -287,8 +302,10 @@ plan_locked(engine_t *engine, const rmm_blocks_request_t *request, growth_t *gro
 
 static rmm_status_t grow_as_planned(engine_t *engine, growth_t *growth)
 {
+    uint64_t begin_ns = rmm__range_now_ns();
     rmm_status_t status = map_growth(engine, growth);
 
+    rmm__range_note_mapping(engine, begin_ns);
     rmm__pieces_unreserve(engine, growth->pieces_left);
     rmm__mutex_lock(&engine->lock);
     engine->promised_bytes -= growth->preferred;

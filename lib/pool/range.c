@@ -12,9 +12,39 @@
  */
 #include "pool/range.h"
 
+#include "core/clock.h"
 #include "core/host_memory.h"
 
-#define RANGE_TIMES 8 /* addresses, as a multiple of the device's memory */
+#define RANGE_TIMES 8  /* addresses, as a multiple of the device's memory */
+#define PIECE_NS 40000 /* about what the driver needs for a piece (growth.c) */
+/* Mapping may take this part of the time since the range was opened. */
+#define TIME_SHARE 32
+
+/* --- the time that mapping takes ------------------------------------------------------ */
+
+uint64_t rmm__range_now_ns(void)
+{
+    return rmm__clock_ns(CLOCK_MONOTONIC);
+}
+
+void rmm__range_note_mapping(engine_t *engine, uint64_t begin_ns)
+{
+    uint64_t ns = rmm__range_now_ns() - begin_ns;
+
+    rmm__mutex_lock(&engine->lock);
+    engine->range.mapping_ns += ns;
+    rmm__mutex_unlock(&engine->lock);
+}
+
+bool rmm__range_has_time_locked(const engine_t *engine, uint64_t pieces)
+{
+    const engine_range_t *range = &engine->range;
+    uint64_t ns = rmm__range_now_ns() - range->begun_ns;
+
+    return range->mapping_ns + pieces * PIECE_NS < ns / TIME_SHARE;
+}
+
+/* --- the range ------------------------------------------------------------------------- */
 
 /* As many addresses as possible, at least the size of the device's memory. */
 static int reserve_addresses(engine_t *engine, uint64_t capacity_bytes)
@@ -73,6 +103,7 @@ static int ask_device(engine_t *engine, const engine_plan_t *plan)
     if (error == RMM_DRIVER_OK) {
         engine->range.granule_bytes = granule;
         engine->range.capacity_bytes = info.capacity_bytes;
+        engine->range.begun_ns = rmm__range_now_ns();
         if (engine->maximum_bytes < UINT64_MAX - granule) {
             engine->maximum_bytes = rmm__round_up(engine->maximum_bytes, granule);
         }

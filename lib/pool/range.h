@@ -73,6 +73,14 @@ void rmm__piece_stick(engine_t *engine, engine_piece_t *piece);
 /* It is not mapped. If it cannot be released, its bytes count as stuck. */
 void rmm__piece_release(engine_t *engine, const engine_piece_t *piece);
 
+/* --- the time that mapping takes ------------------------------------------------------ */
+
+/* Pieces were mapped from begin_ns, of rmm__range_now_ns(), until now. */
+void rmm__range_note_mapping(engine_t *engine, uint64_t begin_ns);
+uint64_t rmm__range_now_ns(void);
+/* Mapping has taken so little of the engine's time that it may take what so many pieces take. */
+bool rmm__range_has_time_locked(const engine_t *engine, uint64_t pieces);
+
 /* --- growth.c: operations of the source ---------------------------------------------- */
 
 rmm_status_t rmm__range_grow(engine_t *engine, const rmm_blocks_request_t *request);
