@@ -85,6 +85,7 @@ RMM_HOT_INLINE rmm_blocks_result_t take_counted_locked(
         rmm_block_node_t *node = rmm__blocks_look_at(engine->blocks, block);
 
         node->tag = padding;
+        rmm__blocks_mark(node, alloc->is_marked);
         *ptr_out = (void *)(uintptr_t)(node->unit * RMM_BLOCKS_UNIT);
         if (engine->owner_ops->allocated != NULL) {
             engine->owner_ops->allocated(
@@ -190,13 +191,13 @@ static rmm_block_t find_block_locked(
     rmm_block_t block = rmm__blocks_look_up(engine->blocks, address / RMM_BLOCKS_UNIT);
     const rmm_block_node_t *node = rmm__blocks_look_at(engine->blocks, block);
 
-    if (block == RMM_BLOCK_NONE || address % RMM_BLOCKS_UNIT != 0 ||
-        node->tag == TAG_SUPERBLOCK) {
+    if (block == RMM_BLOCK_NONE || address % RMM_BLOCKS_UNIT != 0) {
         *refusal_out = RMM_ENGINE_NO_SUCH_BLOCK;
         return RMM_BLOCK_NONE;
     }
-    if (node->tag == TAG_GIVEN_UP) {
-        *refusal_out = "freed already";
+    if (node->tag >= TAG_SUPERBLOCK) {
+        *refusal_out =
+            node->tag == TAG_GIVEN_UP ? "freed already" : RMM_ENGINE_NO_SUCH_BLOCK;
         return RMM_BLOCK_NONE;
     }
     if (freed->bytes != node->units * RMM_BLOCKS_UNIT - node->tag) {
@@ -269,12 +270,13 @@ give_locked(engine_t *engine, const engine_free_t *freed, after_free_t *after)
     rmm_block_t block = find_block_locked(engine, freed, &refusal);
 
     if (block != RMM_BLOCK_NONE) {
-        uint32_t padding = rmm__blocks_look_at(engine->blocks, block)->tag;
+        const rmm_block_node_t *node = rmm__blocks_look_at(engine->blocks, block);
+        uint32_t padding = node->tag;
+        bool is_marked = rmm__blocks_is_marked(node);
 
         put_back_locked(engine, freed, block, after);
-        if (engine->owner_ops->freed != NULL) {
-            engine->owner_ops->freed(engine->owner, freed, padding, &engine->figures);
-        }
+        engine->owner_ops->freed(
+            engine->owner, freed, padding, &engine->figures, is_marked);
         if (rmm__engine_is_shut_locked(engine)) {
             rmm__engine_show_locked(engine); /* what was freed is not free memory */
         }

@@ -204,7 +204,7 @@ typedef struct rmm_block_info {
     uint64_t unit;
     uint32_t units;
     rmm_heap_t heap; /* RMM_HEAP_NONE: live */
-    uint32_t tag;
+    uint32_t tag;    /* of a live block: its owner's */
     uint64_t stamp;
 } rmm_block_info_t;
 

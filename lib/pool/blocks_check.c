@@ -48,7 +48,7 @@ check_block(const rmm_blocks_t *blocks, uint32_t index, uint32_t prev, tally_t *
     REQUIRE(
         prev == 0 || before->unit + before->units == node->unit,
         "there is a gap or an overlap in a run");
-    if (node->heap != RMM_HEAP_NONE) {
+    if (!node_is_live(node)) {
         return check_free_block(blocks, index, prev, tally);
     }
     REQUIRE(
@@ -201,7 +201,7 @@ static const char *check_table(const rmm_blocks_t *blocks, const tally_t *tally)
             REQUIRE(index < blocks->used_nodes, "the table's index is out of range");
             REQUIRE(++count < blocks->used_nodes, "the table's chains have no end");
             REQUIRE(
-                node->heap == RMM_HEAP_NONE || node_is_recent(blocks, index),
+                node_is_live(node) || node_is_recent(blocks, index),
                 "a settled free block is in the table");
             REQUIRE(
                 bucket_of(blocks, node->unit) == bucket,

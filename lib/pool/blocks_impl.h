@@ -10,8 +10,9 @@
  *     Node 0 is no block. An empty link is 0, and a write through it goes to node 0, whose
  *     contents are ignored. That saves a branch for each link.
  *  2. The blocks of a run are a list through prev and next, in the order of their units.
- *  3. heap is RMM_HEAP_NONE in live blocks and HEAP_UNUSED in nodes that are no block:
- *     neither ever merges. It is HEAP_UNUSED in node 0 too.
+ *  3. heap is RMM_HEAP_NONE in live blocks, HEAP_MARKED in those that their owner marked, and
+ *     HEAP_UNUSED in nodes that are no block: none of them ever merges. It is HEAP_UNUSED in
+ *     node 0 too.
  *  4. Two neighbours are never free in the same heap, with two exceptions. One is the heap's
  *     recent block, the one that was freed last. It stays unmerged until the next take or
  *     free there, because that take often requests the same size. It is still in the table,
@@ -28,7 +29,8 @@
 
 #include "pool/blocks.h"
 
-#define HEAP_UNUSED (RMM_HEAP_NONE - 1)
+#define HEAP_MARKED (RMM_HEAP_NONE - 1)
+#define HEAP_UNUSED (RMM_HEAP_NONE - 2)
 
 typedef struct rmm_block_node {
     uint64_t unit;
@@ -129,6 +131,11 @@ static inline bool heap_is_valid(const rmm_blocks_t *blocks, rmm_heap_t heap)
 static inline uint32_t bucket_of(const rmm_blocks_t *blocks, uint64_t unit)
 {
     return (uint32_t)((unit * UINT64_C(0x9e3779b97f4a7c15)) >> blocks->table_shift);
+}
+
+static inline bool node_is_live(const rmm_block_node_t *node)
+{
+    return node->heap >= HEAP_MARKED;
 }
 
 /* Is this the recent block of its heap? */
@@ -307,8 +314,18 @@ static inline rmm_block_t rmm__blocks_look_up(const rmm_blocks_t *blocks, uint64
     while (index != 0 && blocks->nodes[index].unit != unit) {
         index = blocks->nodes[index].link;
     }
-    return index != 0 && blocks->nodes[index].heap == RMM_HEAP_NONE ? index
-                                                                    : RMM_BLOCK_NONE;
+    return index != 0 && node_is_live(&blocks->nodes[index]) ? index : RMM_BLOCK_NONE;
+}
+
+/* Its owner's mark of a live block, which has none at first and keeps it until it is freed. */
+static inline void rmm__blocks_mark(rmm_block_node_t *node, bool is_marked)
+{
+    node->heap -= is_marked;
+}
+
+static inline bool rmm__blocks_is_marked(const rmm_block_node_t *node)
+{
+    return node->heap == HEAP_MARKED;
 }
 
 /* The block's unit, units and tag; the owner may write the tag of a live block. */

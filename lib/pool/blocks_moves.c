@@ -27,7 +27,7 @@ static uint32_t split_live(rmm_blocks_t *blocks, uint32_t index, uint32_t units)
 {
     uint32_t back = split(blocks, index, units);
 
-    blocks->nodes[back].heap = RMM_HEAP_NONE;
+    blocks->nodes[back].heap = blocks->nodes[index].heap;
     table_insert(blocks, back);
     blocks->live_count++;
     return back;

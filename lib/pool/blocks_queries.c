@@ -89,7 +89,8 @@ describe(const rmm_blocks_t *blocks, uint32_t index, rmm_block_info_t *info_out)
 
     *info_out = (rmm_block_info_t){
         .unit = node->unit, .units = node->units, .heap = node->heap};
-    if (node->heap == RMM_HEAP_NONE) {
+    if (node_is_live(node)) {
+        info_out->heap = RMM_HEAP_NONE;
         info_out->tag = node->tag;
         return node->next;
     }

@@ -54,7 +54,7 @@ typedef struct engine_alloc {
     rmm_blocks_request_t block; /* to take for it */
     rmm_stream_t stream;
     rmm_stream_key_t key;
-    uint32_t owner_flags; /* for allocated() */
+    bool is_marked; /* the owner's; kept with the block, for freed() */
 } engine_alloc_t;
 
 /* A request to free, likewise. */
@@ -63,8 +63,7 @@ typedef struct engine_free {
     uint64_t bytes;
     rmm_stream_t stream;
     rmm_stream_key_t key;
-    bool has_key;         /* false: the stream could not be identified */
-    uint32_t owner_flags; /* for freed() */
+    bool has_key; /* false: the stream could not be identified */
 } engine_free_t;
 
 /* Written under the lock. */
@@ -80,10 +79,10 @@ typedef struct engine_figures {
 } engine_figures_t;
 
 /*
- * The first four are called under the lock: the owner does no more than count. Each may be
- * NULL. allocated() and freed() are called before another thread can know of the block; of the
- * figures only largest_free_bytes is up to date then. figures() follows any other change of
- * them.
+ * The first four are called under the lock: the owner does no more than count. Each but freed()
+ * may be NULL. allocated() and freed() are called before another thread can know of the block;
+ * of the figures only largest_free_bytes is up to date then. figures() follows any other change
+ * of them.
  */
 typedef struct engine_owner {
     void (*allocated)(
@@ -91,7 +90,7 @@ typedef struct engine_owner {
         const engine_figures_t *figures);
     void (*freed)(
         void *owner, const engine_free_t *freed, uint64_t padding,
-        const engine_figures_t *figures);
+        const engine_figures_t *figures, bool is_marked);
     /* A block is lost: its memory is neither live nor free, and never allocated again. */
     void (*lost)(void *owner, uint64_t bytes);
     void (*figures)(void *owner, const engine_figures_t *figures);

@@ -63,7 +63,8 @@ arena_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
     engine_alloc_t alloc = {
         .bytes = request->bytes,
         .block.align_units = (uint32_t)(request->align / RMM_BLOCKS_UNIT),
-        .stream = request->stream};
+        .stream = request->stream,
+        .is_marked = request->user};
     rmm_status_t status;
     int error;
 
@@ -104,10 +105,7 @@ static void arena_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *re
 {
     arena_resource_t *self = arena_from_base(mr);
     engine_free_t freed = {
-        .ptr = ptr,
-        .bytes = request->bytes,
-        .stream = request->stream,
-        .owner_flags = request->user};
+        .ptr = ptr, .bytes = request->bytes, .stream = request->stream};
     const char *refusal = RMM_ENGINE_NO_SUCH_BLOCK;
     engine_t *owner;
 

@@ -25,11 +25,10 @@
 
 static void count_freed(
     void *owner, const engine_free_t *freed, uint64_t padding,
-    const engine_figures_t *figures)
+    const engine_figures_t *figures, bool is_marked)
 {
     arena_resource_t *self = owner;
-    const rmm_request_t request = {
-        .bytes = freed->bytes, .user = freed->owner_flags != 0};
+    const rmm_request_t request = {.bytes = freed->bytes, .user = is_marked};
 
     (void)figures;
     rmm__count_free(&self->pool.base, &request, padding);
@@ -65,9 +64,9 @@ static void global_allocated(
 
 static void global_freed(
     void *owner, const engine_free_t *freed, uint64_t padding,
-    const engine_figures_t *figures)
+    const engine_figures_t *figures, bool is_marked)
 {
-    count_freed(owner, freed, padding, figures);
+    count_freed(owner, freed, padding, figures, is_marked);
     show_global(owner, figures);
 }
 

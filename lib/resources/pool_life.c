@@ -19,6 +19,7 @@
 
 /* --- accounting, under the engine's lock --------------------------------------------- */
 
+/* A marked block is a user's. So it is counted down as it was counted up, whoever frees it. */
 static void count_allocated(
     void *owner, const engine_alloc_t *alloc, uint64_t padding,
     const engine_figures_t *figures)
@@ -26,8 +27,7 @@ static void count_allocated(
     pool_resource_t *self = owner;
     rmm_accounting_t *accounting = &self->base.accounting;
 
-    rmm__count_user_alloc_locked(
-        &self->base, alloc->owner_flags != 0, alloc->bytes, padding);
+    rmm__count_user_alloc_locked(&self->base, alloc->is_marked, alloc->bytes, padding);
     rmm__accounting_begin_exclusive(accounting);
     rmm__accounting_alloc_exclusive(accounting, alloc->bytes, padding);
     RMM_ACCOUNTING_SET(accounting, largest_free_bytes, figures->largest_free_bytes);
@@ -36,13 +36,12 @@ static void count_allocated(
 
 static void count_freed(
     void *owner, const engine_free_t *freed, uint64_t padding,
-    const engine_figures_t *figures)
+    const engine_figures_t *figures, bool is_marked)
 {
     pool_resource_t *self = owner;
     rmm_accounting_t *accounting = &self->base.accounting;
 
-    rmm__count_user_free_locked(
-        &self->base, freed->owner_flags != 0, freed->bytes, padding);
+    rmm__count_user_free_locked(&self->base, is_marked, freed->bytes, padding);
     rmm__accounting_begin_exclusive(accounting);
     rmm__accounting_free_exclusive(accounting, freed->bytes, padding);
     RMM_ACCOUNTING_SET(accounting, largest_free_bytes, figures->largest_free_bytes);

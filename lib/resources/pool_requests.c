@@ -64,7 +64,7 @@ measure(pool_resource_t *self, const rmm_request_t *request, engine_alloc_t *all
     alloc->block.units = fixed != 0 ? fixed : (uint32_t)units;
     alloc->block.align_units = (uint32_t)(request->align / RMM_BLOCKS_UNIT);
     alloc->stream = request->stream;
-    alloc->owner_flags = request->user;
+    alloc->is_marked = request->user;
     return RMM_OK;
 }
 
@@ -170,10 +170,7 @@ void rmm__pool_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *reque
 {
     pool_resource_t *self = pool_from_base(mr);
     engine_free_t freed = {
-        .ptr = ptr,
-        .bytes = request->bytes,
-        .stream = request->stream,
-        .owner_flags = request->user};
+        .ptr = ptr, .bytes = request->bytes, .stream = request->stream};
     const char *refusal;
 
     if (ptr == NULL) {

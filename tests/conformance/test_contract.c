@@ -11,8 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rmm/callback_resource.h>
 #include <rmm/sim.h>
 
+#include "base/resource_impl.h"
 #include "conformance/worker.h"
 #include "driver/driver.h"
 
@@ -251,6 +253,62 @@ static void keeps_exact_accounts(void **state)
     subject_end(mr);
 }
 
+/* --- what a program's own functions allocate and free ------------------------------- */
+
+typedef struct functions {
+    rmm_resource_t *mr;
+    void *block;
+} functions_t;
+
+static rmm_status_t
+take_inside(size_t bytes, rmm_stream_t stream, void *payload, void **ptr_out)
+{
+    functions_t *functions = payload;
+
+    return rmm_resource_alloc(functions->mr, bytes, 0, stream, ptr_out);
+}
+
+/* Frees the block that the user allocated, and keeps the other for the user to free. */
+static void free_other(void *ptr, size_t bytes, rmm_stream_t stream, void *payload)
+{
+    functions_t *functions = payload;
+
+    rmm_resource_dealloc(functions->mr, functions->block, bytes, 0, stream);
+    functions->block = ptr;
+}
+
+/* The location counts what users hold: a block that a user allocated and a program's function
+ * freed is no longer there, one the other way round never was. */
+static void counts_at_the_location_who_allocated(void **state)
+{
+    rmm_callback_options_t options = RMM_CALLBACK_OPTIONS_INIT;
+    functions_t functions = {.mr = subject_begin(subject)};
+    uint32_t location = functions.mr->accounting.location;
+    rmm_location_live_t before = rmm__location_live(location), after;
+    rmm_resource_t *callback;
+
+    options.alloc = take_inside;
+    options.dealloc = free_other;
+    options.payload = &functions;
+    options.properties = rmm_resource_properties(functions.mr);
+    assert_ok(rmm_callback_resource_create(&options, &callback));
+    for (size_t i = 0; i < 2; i++) { /* the second time the blocks are used ones */
+        void *block = take(callback, 1000);
+
+        functions.block = take(functions.mr, 1000);
+        give(callback, block, 1000);
+        after = rmm__location_live(location);
+        assert_int_equal(after.bytes, before.bytes);
+        assert_int_equal(after.count, before.count);
+        give(functions.mr, functions.block, 1000);
+        after = rmm__location_live(location);
+        assert_int_equal(after.bytes, before.bytes);
+        assert_int_equal(after.count, before.count);
+    }
+    rmm_resource_release(callback);
+    subject_end(functions.mr);
+}
+
 /* --- all of it ---------------------------------------------------------------------- */
 
 int main(int argc, char **argv)
@@ -262,6 +320,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(is_as_good_as_new_after_it_ran_out),
         cmocka_unit_test(survives_streams_that_end_and_handles_that_return),
         cmocka_unit_test(keeps_exact_accounts),
+        cmocka_unit_test(counts_at_the_location_who_allocated),
     };
     int result;
 

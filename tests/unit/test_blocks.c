@@ -231,6 +231,30 @@ CASE(a_tag_stays_until_the_block_is_free)
     give(f, next, f->heap, 1);
 }
 
+CASE(a_mark_stays_until_the_block_is_free)
+{
+    fixture_t *f = *state;
+    rmm_block_t block = take(f, 8), next;
+    uint64_t unit = unit_of(f, block);
+
+    rmm__blocks_mark(rmm__blocks_look_at(f->blocks, block), false);
+    assert_false(rmm__blocks_is_marked(rmm__blocks_look_at(f->blocks, block)));
+    rmm__blocks_mark(rmm__blocks_look_at(f->blocks, block), true);
+    next = take(f, 8);
+    assert_false(rmm__blocks_is_marked(rmm__blocks_look_at(f->blocks, next)));
+    assert_true(rmm__blocks_is_marked(rmm__blocks_look_at(f->blocks, block)));
+    assert_int_equal(rmm__blocks_find(f->blocks, unit), block);
+    assert_int_equal(block_at(f, unit).heap, RMM_HEAP_NONE);
+    assert_sound(f->blocks);
+    give(f, block, f->heap, 1);
+    assert_int_equal(rmm__blocks_find(f->blocks, unit), RMM_BLOCK_NONE);
+    block = take(f, 8);
+    assert_int_equal(unit_of(f, block), unit);
+    assert_false(rmm__blocks_is_marked(rmm__blocks_look_at(f->blocks, block)));
+    give(f, block, f->heap, 1);
+    give(f, next, f->heap, 1);
+}
+
 /* The tag says whose the heap is, and the next owner may set none. */
 CASE(a_heap_that_is_created_again_has_no_tag)
 {

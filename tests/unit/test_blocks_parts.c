@@ -207,13 +207,14 @@ CASE(a_part_that_needs_one_node_is_freed_only_with_one)
     assert_sound(f->blocks);
 }
 
-CASE(each_part_of_a_live_block_keeps_the_tag)
+CASE(each_part_of_a_live_block_keeps_tag_and_mark)
 {
     fixture_t *f = *state;
     rmm_block_t block = take(f, 100);
     rmm_block_t rest;
 
     rmm__blocks_look_at(f->blocks, block)->tag = 9;
+    rmm__blocks_mark(rmm__blocks_look_at(f->blocks, block), true);
     assert_true(
         rmm__blocks_free_part(f->blocks, block, f->first + 30, 20, f->other, 4));
     assert_sound(f->blocks);
@@ -224,6 +225,8 @@ CASE(each_part_of_a_live_block_keeps_the_tag)
     assert_int_equal(rmm__blocks_look_at(f->blocks, rest)->units, 50);
     assert_int_equal(tag_of(f, rest), 9);
     assert_int_equal(tag_of(f, block), 9);
+    assert_true(rmm__blocks_is_marked(rmm__blocks_look_at(f->blocks, rest)));
+    assert_true(rmm__blocks_is_marked(rmm__blocks_look_at(f->blocks, block)));
     assert_int_equal(rmm__blocks_live_count(f->blocks), 2);
     assert_int_equal(rmm__blocks_free_units(f->blocks, f->other), 20);
     assert_true(rmm__blocks_free_part(f->blocks, rest, f->first + 50, 50, f->other, 4));
