@@ -64,6 +64,14 @@ void print_type(const subject_t *subject, text_t *text)
     render_string(text, rmm__record_slot(&subject->slot.record)->type);
 }
 
+void print_resource_state(const subject_t *subject, text_t *text)
+{
+    const figures_t *figures = &subject->figures;
+
+    render_string(
+        text, figures->sleep_count > figures->wake_count ? "asleep" : "awake");
+}
+
 /* --- figures -------------------------------------------------------------------------- */
 
 #define X(field, kind, unit, help)                                                     \

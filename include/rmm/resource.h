@@ -83,11 +83,12 @@ typedef struct rmm_stats {
     uint64_t
         largest_free_bytes; /**< largest block of these that needs no growth or merge */
     uint64_t maximum_bytes; /**< most that reserved_bytes may become; 0: no maximum */
+    uint64_t asleep_bytes;  /**< what a sleeping pool will take to wake */
 } rmm_stats_t;
 
 #define RMM_STATS_INIT                                                                 \
     {                                                                                  \
-        sizeof(rmm_stats_t), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                        \
+        sizeof(rmm_stats_t), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                     \
     }
 
 /**

@@ -75,7 +75,7 @@ typedef struct engine_figures {
     uint64_t
         map_count; /* pieces of a range that were mapped, again or for the first time */
     uint64_t asleep_bytes; /* given back by a sleep, not in reserved_bytes */
-    uint64_t sleep_count;  /* times that it fell asleep */
+    uint64_t sleep_count, wake_count;
 } engine_figures_t;
 
 /*

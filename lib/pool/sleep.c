@@ -70,6 +70,10 @@ static outcome_t wait_until(engine_t *engine, look_fn look, unsigned most_second
 static void change_state(engine_t *engine, engine_sleep_state_t state)
 {
     rmm__mutex_lock(&engine->lock);
+    engine->figures.sleep_count +=
+        state == ENGINE_ASLEEP && engine->sleep_state == ENGINE_FALLING;
+    engine->figures.wake_count +=
+        state == ENGINE_AWAKE && engine->sleep_state == ENGINE_WAKING;
     engine->sleep_state = state;
     rmm__engine_show_locked(engine);
     rmm__mutex_unlock(&engine->lock);
@@ -105,6 +109,7 @@ static outcome_t begin_to_fall(engine_t *engine)
         return NOT_YET;
     }
     engine->sleep_state = ENGINE_FALLING;
+    rmm__engine_show_locked(engine);
     return BEGUN;
 }
 
@@ -113,6 +118,7 @@ static outcome_t begin_to_wake(engine_t *engine)
     switch (engine->sleep_state) {
     case ENGINE_ASLEEP:
         engine->sleep_state = ENGINE_WAKING;
+        rmm__engine_show_locked(engine);
         return BEGUN;
     case ENGINE_AWAKE:
         return ALREADY;
@@ -418,9 +424,6 @@ rmm_status_t rmm__engine_sleep(engine_t *engine, const engine_sleep_plan_t *plan
         change_state(engine, ENGINE_AWAKE);
         return status;
     }
-    rmm__mutex_lock(&engine->lock);
-    engine->figures.sleep_count++;
-    rmm__mutex_unlock(&engine->lock);
     change_state(engine, ENGINE_ASLEEP);
     return status;
 }

@@ -266,6 +266,7 @@ void rmm__accounting_stats(const rmm_accounting_t *accounting, rmm_stats_t *out)
     out->free_bytes = rmm__accounting_free_bytes(accounting);
     out->largest_free_bytes = rmm__figure_get(&slot->largest_free_bytes);
     out->maximum_bytes = rmm__figure_get(&slot->maximum_bytes);
+    out->asleep_bytes = rmm__figure_get(&slot->asleep_bytes);
     if (rmm__reset_is_due(&slot->peak_reset_seen, &accounting->requests->peak_reset)) {
         out->peak_bytes = out->current_bytes;
         out->peak_count = out->current_count;

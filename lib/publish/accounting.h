@@ -524,6 +524,12 @@ static inline void rmm__location_unreserve(uint32_t location, uint64_t bytes)
     rmm__figure_sub(&rmm__locations[location].reserved_bytes, bytes);
 }
 
+/* So much more of what pools held is the device's while they sleep; less: a negative number. */
+static inline void rmm__location_asleep(uint32_t location, uint64_t bytes)
+{
+    rmm__figure_add(&rmm__locations[location].asleep_bytes, bytes);
+}
+
 void rmm__location_oom(uint32_t location);
 void rmm__location_device_free(uint32_t location, uint64_t device_free_bytes);
 

@@ -62,6 +62,7 @@ static void count_figures(void *owner, const engine_figures_t *figures)
     pool_resource_t *self = owner;
     rmm_accounting_t *accounting = &self->base.accounting;
     uint64_t reserved_before = RMM_ACCOUNTING_GET(accounting, reserved_bytes);
+    uint64_t asleep_before = RMM_ACCOUNTING_GET(accounting, asleep_bytes);
 
     rmm__accounting_begin_exclusive(accounting);
     RMM_ACCOUNTING_SET(
@@ -73,10 +74,15 @@ static void count_figures(void *owner, const engine_figures_t *figures)
     RMM_ACCOUNTING_SET(accounting, growth_count, figures->growth_count);
     RMM_ACCOUNTING_SET(accounting, sync_count, figures->sync_count);
     RMM_ACCOUNTING_SET(accounting, cross_stream_count, figures->cross_stream_count);
+    RMM_ACCOUNTING_SET(accounting, asleep_bytes, figures->asleep_bytes);
+    RMM_ACCOUNTING_SET(accounting, sleep_count, figures->sleep_count);
+    RMM_ACCOUNTING_SET(accounting, wake_count, figures->wake_count);
     rmm__accounting_end_exclusive(accounting);
     if (self->is_range) { /* else upstream counts it */
         rmm__location_reserve(
             accounting->location, figures->reserved_bytes - reserved_before);
+        rmm__location_asleep(
+            accounting->location, figures->asleep_bytes - asleep_before);
     }
 }
 
@@ -132,6 +138,8 @@ void rmm__pool_fini(pool_resource_t *self, bool is_used)
 
         rmm__location_unreserve(
             accounting->location, RMM_ACCOUNTING_GET(accounting, reserved_bytes));
+        rmm__location_asleep(
+            accounting->location, -RMM_ACCOUNTING_GET(accounting, asleep_bytes));
     }
     rmm__pool_close_host(self);
     rmm__resource_fini(&self->base);

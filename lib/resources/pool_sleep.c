@@ -219,21 +219,31 @@ rmm_status_t rmm_pool_wake(rmm_resource_t *mr)
     return status;
 }
 
+static rmm_pool_state_t state_of(engine_sleep_state_t engine_state)
+{
+    switch (engine_state) {
+    case ENGINE_AWAKE:
+        break;
+    case ENGINE_SETTLING:
+    case ENGINE_FALLING:
+        return RMM_POOL_FALLING_ASLEEP;
+    case ENGINE_ASLEEP:
+        return RMM_POOL_ASLEEP;
+    case ENGINE_WAKING:
+        return RMM_POOL_WAKING;
+    }
+    return RMM_POOL_AWAKE;
+}
+
 rmm_status_t rmm_pool_get_state(const rmm_resource_t *mr, rmm_pool_state_t *state_out)
 {
-    static const rmm_pool_state_t states[] = {
-        [ENGINE_AWAKE] = RMM_POOL_AWAKE,
-        [ENGINE_SETTLING] = RMM_POOL_FALLING_ASLEEP,
-        [ENGINE_FALLING] = RMM_POOL_FALLING_ASLEEP,
-        [ENGINE_ASLEEP] = RMM_POOL_ASLEEP,
-        [ENGINE_WAKING] = RMM_POOL_WAKING};
     pool_resource_t *self;
     rmm_status_t status;
 
     RMM_CHECK_ARG(state_out != NULL, "state_out is NULL");
     status = find_pool(mr, &self);
     if (status == RMM_OK) {
-        *state_out = states[rmm__engine_sleep_state(self->engine)];
+        *state_out = state_of(rmm__engine_sleep_state(self->engine));
     }
     return status;
 }

@@ -45,6 +45,7 @@
 
 #define RMM_COMMON_OTHER_STATS(X)                                                      \
     X(reserved_bytes, GAUGE, BYTES, "Bytes held from upstream or the driver")          \
+    X(asleep_bytes, GAUGE, BYTES, "Bytes that pools which sleep will take to wake")    \
     X(oom_count, COUNTER, COUNT, "Requests refused for lack of memory")                \
     X(invalid_free_count, COUNTER, COUNT, "Frees refused: wrong pointer, size, twice") \
     X(limit_count, COUNTER, COUNT, "Allocations and growths refused by a limit_bytes")
@@ -64,7 +65,9 @@
     X(maximum_bytes, GAUGE, BYTES, "Most that reserved_bytes may become; 0: any")      \
     X(growth_count, COUNTER, COUNT, "Chunks taken from upstream")                      \
     X(sync_count, COUNTER, COUNT, "Times the device was synchronised for memory")      \
-    X(cross_stream_count, COUNTER, COUNT, "Blocks taken over from another stream")
+    X(cross_stream_count, COUNTER, COUNT, "Blocks taken over from another stream")     \
+    X(sleep_count, COUNTER, COUNT, "Times that it fell asleep")                        \
+    X(wake_count, COUNTER, COUNT, "Times that it woke")
 
 /* The lists above put together. */
 #define RMM_COMMON_STATS(X)                                                            \

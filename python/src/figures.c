@@ -46,7 +46,8 @@ static PyObject *stats(PyObject *module, PyObject *object)
         !set_number(map, "invalid_free_count", figures.invalid_free_count) ||
         !set_number(map, "free_bytes", figures.free_bytes) ||
         !set_number(map, "largest_free_bytes", figures.largest_free_bytes) ||
-        !set_number(map, "maximum_bytes", figures.maximum_bytes)) {
+        !set_number(map, "maximum_bytes", figures.maximum_bytes) ||
+        !set_number(map, "asleep_bytes", figures.asleep_bytes)) {
         Py_CLEAR(map);
     }
     return map;

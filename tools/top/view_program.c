@@ -106,7 +106,8 @@ static int draw_uses(const page_t *page, int y, uint32_t process)
     X("FREE", figure_bytes(figures->free_bytes))                                       \
     X("FRAG", figure_fragmentation(figures->free_bytes, figures->largest_free_bytes))  \
     X("LARGEST", figure_bytes(figures->largest_free_bytes))                            \
-    X("ALLOCS", figure_count(figures->total_count))
+    X("ALLOCS", figure_count(figures->total_count))                                    \
+    X("ASLEEP", figure_bytes(figures->asleep_bytes))
 #define TITLE(title, text) {title},
 #define TEXT(title, text) text,
 

@@ -38,6 +38,7 @@ class ResourceStats:
     free_bytes: int
     largest_free_bytes: int
     maximum_bytes: int
+    asleep_bytes: int
 
 
 class DeviceMemoryResource(_core.Resource):
