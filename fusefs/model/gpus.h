@@ -8,7 +8,7 @@
  *      GPUs ("SIM-<n>"), GPUs of a machine without that folder
  * While the daemon runs, it neither reuses nor removes a number.
  *
- * What the driver lists about a GPU cannot be overridden. A program can only add what the
+ * A program cannot override what the driver lists about a GPU. It can only add what the
  * driver does not list: the first report counts, and for the capacity always a report by root
  * or the daemon's user. A GPU that only programs report is charged to the user of the first
  * report (budget.h).

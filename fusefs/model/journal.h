@@ -41,8 +41,8 @@
 #define JOURNAL_USERS_BYTES ((uint64_t)8 << 20)
 #define JOURNAL_USERS_MAX 1024u
 
-/* What a user may add to all lines at once; it comes back with 1 KiB in a second, and after
- * it was used up the user goes on when a part is there. */
+/* A user may add so many bytes to all lines at once. The allowance refills by 1 KiB a second; a
+ * user who used it up may continue when JOURNAL_RESUME_BYTES are there. */
 #define JOURNAL_BURST_BYTES ((uint64_t)256 << 10)
 #define JOURNAL_RESUME_BYTES ((uint64_t)4 << 10)
 #define JOURNAL_NS_PER_BYTE (1000000000u / 1024u)
@@ -66,8 +66,8 @@ void journal_collect(journal_t *journal, const model_t *model);
 /* The current one of a user; from 1. The one before it may still be there. */
 uint32_t journal_generation(journal_t *journal, uid_t uid, bool *has_previous_out);
 
-/* What `uid` may read of a generation: nothing if it is no more. When it last grew stays
- * the same meanwhile: tail -F looks for another file only while nothing changes. */
+/* The part of a generation that `uid` may read: nothing once the generation is gone. Until then
+ * the time of its last growth stays: tail -F looks for another file only while nothing changes. */
 typedef struct journal_extent {
     uint64_t bytes;
     uint64_t changed_ns; /* CLOCK_REALTIME; 0: never */

@@ -77,7 +77,7 @@ void newer_stats_fini(newer_stats_t *stats);
 void newer_stats_want(newer_stats_t *stats, const member_t *member);
 void newer_stats_allot(newer_stats_t *stats);
 
-/* What the values of a member are added to. head: of the level's chain, position + 1 or 0. */
+/* A level that the values of a member are added to. head: of its chain, position + 1 or 0. */
 typedef struct newer_target {
     newer_stats_t *stats;
     member_t *member;
@@ -89,7 +89,7 @@ void newer_values_add(
     const newer_target_t *target, uint16_t scope, const rmm_record_t *record);
 /* The same at one of its locations, which is read for it; nothing is read without any. */
 void newer_values_add_location(const newer_target_t *target, uint32_t location);
-/* What ended processes left at a device. */
+/* Add the values that ended processes left at a device. */
 void newer_values_add_ended(
     newer_stats_t *stats, const device_t *device, uint32_t *head);
 

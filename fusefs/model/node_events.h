@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What happened on the node lately, for readers of /rmm/events_pipe: one ring of events for each
+ * The latest events of the node, for readers of /rmm/events_pipe: one ring for each
  * user. A user's events displace none of another user, and a reader that is too slow loses the
  * oldest events of the users whose rings ran over. Users beyond EVENTS_RINGS share the last ring.
  *

@@ -41,8 +41,8 @@ typedef bool (*slot_fn)(const slot_view_t *view, void *arg);
 /* Every resource that lives in the segment, in the order of slots. */
 void slots_each(member_t *member, slot_fn visit, void *arg);
 
-/* What walks over many segments may spend on one user's: anybody can have many that are full,
- * and whose slots are being written for ever. */
+/* The slots and retries that a walk over many segments may spend on one user: anybody can have
+ * many segments that are full and whose slots are written all the time. */
 typedef struct slot_allowance {
     uint32_t slots;           /* to be read */
     uint32_t *slots_together; /* of several users; NULL: no limit */

@@ -51,7 +51,7 @@ struct state {
     char reason[REASON_BYTES]; /* of either */
 };
 
-/* What the look that is under way in this thread, or was, wants written; 0: nothing. */
+/* state_t.wanted as this thread's last state_want() left it; 0: it wants nothing. */
 static _Thread_local uint64_t wanted_here;
 
 static _Atomic(uint64_t) *mark_at(device_t *device, size_t offset)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What state.c writes, copied from the model in one piece: some 30 us under the model's
- * lock, while the text and the file take milliseconds on a busy machine, and need no lock.
+ * A copy of the part of the model that state.c writes. The copy takes some 30 us under the model's
+ * lock; the text and the file take milliseconds on a busy machine, and need no lock.
  *
  * Threads: the model's lock is held during state_copy_take(), shared is enough; a copy
  * belongs to one thread.

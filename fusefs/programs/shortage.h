@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the daemon has too little of to show a segment: descriptors or memory. Such a segment is
- * counted in daemon/unshown, and tried again later. Each kind is logged once.
+ * Shortages of the daemon, of descriptors or memory, for which it cannot show a segment. Such a
+ * segment is counted in daemon/unshown, and tried again later. Each kind is logged once.
  *
  * Threads: the caller holds the model lock alone.
  */

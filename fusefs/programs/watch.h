@@ -61,8 +61,8 @@ struct snapshots *watch_snapshots(watch_t *watch);
 /* Told of a process whose directory under /rmm/proc the kernel may still know. */
 typedef void (*watch_vanished_fn)(uint32_t serial, void *arg);
 
-/* What time brings. vanished is called without any lock held. True: there is more to do at
- * once. */
+/* Do what is due by now. Calls `vanished` without any lock held. Returns true if there is more to
+ * do at once. */
 bool watch_tick(watch_t *watch, watch_vanished_fn vanished, void *arg);
 
 /* To poll for news of directories and processes; -1: there is none, tick by time alone. */

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a pool's blocks are, from the report that the program made (reports.h): `map`,
- * `map.svg`, `streams`, `size_histogram`. Nothing
- * in a report is believed: rows are sorted here, may overlap, and are as many as the reader
- * takes.
+ * The files that show a pool's blocks: `map`, `map.svg`, `streams`, `size_histogram`, made of the
+ * report that the program wrote (reports.h). Nothing in a report is believed: rows are sorted
+ * here, may overlap, and are as many as the reader takes.
  */
 #include "render/blocks.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files that print blocks share. Only for this folder.
+ * Shared by the files that print blocks. Only for this folder.
  */
 #ifndef RMM_FUSEFS_RENDER_BLOCKS_H
 #define RMM_FUSEFS_RENDER_BLOCKS_H

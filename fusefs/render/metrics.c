@@ -3,7 +3,7 @@
  * `metrics`, `rmm.prom` and `metrics.om`: the node's figures for Prometheus, in its text format
  * and in that of OpenMetrics 1.0. The samples are the same; the lines before them differ.
  *
- * What is unknown has no sample, and neither has a process that has exited: its series end.
+ * An unknown figure has no sample, and neither has a process that has exited: its series end.
  * Labels are spelt as DCGM spells them (gpu, UUID), so that a query can join both.
  *
  * A text has TEXT_NODE_BYTES_MAX bytes. If there is more to show, each user has a share of

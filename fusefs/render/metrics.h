@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files that make `metrics` share. Only for metrics*.c.
+ * Shared by the files that make `metrics`. Only for metrics*.c.
  *
  *   metrics         the text: a head for each metric, and its rows
  *   metrics_levels  what has rows, its labels, and how much of the text each user has

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a file's text is made of; see subject.h.
+ * Collects the data that the text of a file is made of; see subject.h.
  */
 #include "render/subject.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a file's text is made of, collected before it is printed. A row of tree_files.def says what
- * its printer gets:
+ * The data that the text of a file is made of, collected before it is printed. A row of
+ * tree_files.def says which of it the printer gets:
  *
  *   MODEL        the model
  *   DEVICE       the device

@@ -3,7 +3,7 @@
  * Which programs hold the memory of the node: `processes`, `users` and `cgroups`. A row has the
  * sums over all GPUs, and host memory for itself; the largest comes first. Live processes only.
  *
- * What is unknown of one process is left out of the sums over several.
+ * A figure that is unknown of one process is left out of the sums over several.
  *
  * Cost of `processes` and `cgroups`: a file of /proc for each process.
  */

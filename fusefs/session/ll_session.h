@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files that know FUSE share: the session, and the operations that one of them has
+ * Shared by the files that know FUSE: the session, and the operations that one of them has
  * for another's table. Only for ll_*.c.
  *
  *   ll_ops      names, attributes, directories; the table of operations; the mount

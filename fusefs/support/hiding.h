@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a user is shown of the processes of other users, as /proc has it with hidepid (proc(5)):
+ * How much a user sees of the processes of other users, as in /proc with hidepid (proc(5)):
  *
  *   off         everything but what only its owner may read
  *   noaccess    their directories under proc/ are listed, but cannot be entered

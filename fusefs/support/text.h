@@ -70,16 +70,16 @@ void text_trim(text_t *text);
 bool text_take_scratch(text_t *text, size_t bytes);
 void text_give_scratch(text_t *text, size_t bytes);
 
-/* What is printed from here on is a row. */
+/* Begin a row: all that is printed until text_end_row(). */
 void text_begin_row(text_t *text);
-/* False: it passed the limit and is taken back, so further rows need not be printed. */
+/* False: the row passed the limit and is taken back, so further rows need not be printed. */
 bool text_end_row(text_t *text);
 /* Rows that were not even printed. */
 void text_leave_out(text_t *text, uint64_t rows);
 /* A line that says how many rows are left out, if any are; and none are from here on. */
 void text_end_rows(text_t *text);
 
-/* What `from` has goes to `to`; `from` is empty then. */
+/* Move the contents of `from` to `to`; `from` is empty then. */
 void text_move(text_t *to, text_t *from);
 
 /* Room for so many bytes at the end, for the caller to fill and add to length; NULL: failed. */
@@ -89,7 +89,7 @@ void text_puts(text_t *text, const char *string);
 void text_printf(text_t *text, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* What a table or a name shows of a byte that another process wrote: printable ASCII, else
+/* Tables and names show a byte that another process wrote only if it is printable ASCII, else
  * `otherwise`. A newline would forge a row, and U+202E turns the rest of a line around. */
 static inline char text_shown(char byte, char otherwise)
 {

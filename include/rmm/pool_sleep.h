@@ -117,7 +117,7 @@ rmm_pool_sleep(rmm_resource_t *mr, const rmm_pool_sleep_options_t *options);
 RMM_API RMM_NODISCARD rmm_status_t rmm_pool_wake(rmm_resource_t *mr);
 
 /**
- * What a pool does now. Any other thread may change it at once.
+ * Report what a pool does now. Any other thread may change it at once.
  *
  * @param mr         a virtual pool, or an adaptor over one
  * @param state_out  receives the state; untouched on failure

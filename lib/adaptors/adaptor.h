@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the adaptors share: resources that pass requests on to their upstream and hold no
+ * Shared by the adaptors: resources that pass requests on to their upstream and hold no
  * memory of their own. A concrete adaptor embeds rmm_adaptor_t as its first member,
  * implements the operations in which it differs, and uses those of this file for the others.
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the two files of the tracking adaptor share: tracking_adaptor.c keeps the table,
+ * Shared by the two files of the tracking adaptor: tracking_adaptor.c keeps the table,
  * tracking_report.c copies and prints it.
  */
 #ifndef RMM_ADAPTORS_TRACKING_IMPL_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a resource calls to count a block: at its slot, and at its location if a user holds it.
- * Up after the block was obtained and before any other thread has it; down before it can be
+ * Functions by which a resource counts a block: at its slot, and at its location if a user holds
+ * it. Up after the block was obtained and before any other thread has it; down before it can be
  * allocated again, by the same resource. What rounding adds to a block is counted at the location
  * of every block, also of one that no user holds.
  *

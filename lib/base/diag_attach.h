@@ -61,7 +61,8 @@ void rmm__diag_look(void);
  * them. Looks for the library, which is to know of that memory. No lock held. */
 bool rmm__diag_wants_guards(void);
 
-/* What a base resource requests from the driver, with room for a guard if the request has one. */
+/* The bytes that a base resource requests from the driver, with room for a guard if there is
+ * one. */
 static inline size_t rmm__diag_guarded_bytes(size_t bytes, bool has_guard)
 {
     size_t room = atomic_load_explicit(&rmm__diag_guard_bytes, memory_order_relaxed);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What resources refuse, and what they find amiss: counted, and logged.
+ * Counts and logs the calls that resources refuse, and the faults that they notice.
  */
 #include "base/resource_impl.h"
 

@@ -419,7 +419,7 @@ RMM_COLD static void note_alloc(
     }
 }
 
-/* What follows an allocation that failed or is to be noted. */
+/* End an allocation that failed, or that a log, a trace or a diagnosis notes. */
 RMM_COLD static rmm_status_t end_unusual(
     rmm_resource_t *mr, const rmm_request_t *request, rmm_status_t status,
     void **ptr_out)

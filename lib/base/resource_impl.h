@@ -59,7 +59,7 @@ typedef struct rmm_request {
 void rmm__resource_tell_wrong_size(
     rmm_resource_t *mr, const void *ptr, const rmm_request_t *request, size_t bytes);
 
-/* What the resource that a block comes from knows of it. */
+/* Facts about a block that only the resource knows that it comes from. */
 typedef struct rmm_block_facts {
     uintptr_t end;  /* up to here memory is the block's alone; 0: unknown */
     uint32_t flags; /* RMM_DIAG_BLOCK_KEPT or RMM_DIAG_BLOCK_RETURNED */
@@ -156,8 +156,9 @@ rmm_status_t rmm__resource_init_over(
     rmm_resource_t *mr, const rmm_resource_ops_t *ops, const char *name,
     rmm_resource_t *upstream);
 
-/* What a creator over an upstream begins with: RMM_ERR_INVALID_ARGUMENT where upstream or out
- * is NULL, else rmm__options_copy() into *opts, a struct that no release has enlarged. */
+/* The checks that a creator over an upstream begins with: RMM_ERR_INVALID_ARGUMENT where
+ * upstream or out is NULL, else rmm__options_copy() into *opts, a struct that no release has
+ * enlarged. */
 #define RMM_OPTIONS_OVER(upstream, out, opts, options)                                 \
     ((upstream) == NULL                                                                \
          ? rmm__error_check(RMM_ERR_INVALID_ARGUMENT, __func__, "upstream is NULL")    \

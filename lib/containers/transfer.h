@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the containers tell the driver: copies, fills and waits. The device of the
+ * The containers' calls of the driver: copies, fills and waits. The device of the
  * container is current, so that a default stream is that of this device.
  */
 #ifndef RMM_CONTAINERS_TRANSFER_H

@@ -11,7 +11,7 @@
 /* Longest message kept, with its NUL. */
 #define RMM_ERROR_BYTES 512
 
-/* What rmm_last_error_message() and rmm_last_cuda_error() return. */
+/* The results of rmm_last_error_message() and rmm_last_cuda_error(). */
 const char *rmm__error_message(void);
 int rmm__error_native(void);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What happens to the locks of the whole library at fork(), in one place. A child has one
+ * Takes and releases the locks of the whole library around fork(), in one place. A child has one
  * thread: a lock that another thread of the parent held is held for ever there, and what it
  * protects is half changed. So each such lock is one of these:
  *

@@ -7,7 +7,7 @@
  *    not again until that reader has made room;
  *  - appends whole lines where the end of a file's room is known;
  *  - goes on after a signal (EINTR), and is no cancellation point.
- * What it could not write, the caller counts and reports once.
+ * The caller counts what it could not write, and reports that once.
  *
  * An output is a file that the library opens by its name. Before each write it is checked that
  *  - its descriptor still is that file: a program that becomes a daemon closes all descriptors,

@@ -76,8 +76,8 @@ const char *
 rmm__spec_show(const char *text, size_t length, char shown[RMM_SPEC_SHOWN_BYTES]);
 
 /*
- * What a word stands for. create() gets what the part stands on (NULL for a type) and as
- * many sizes as were given, the others 0; a time is one more than it says. Behind them, at
+ * The resource that a word stands for. create() gets what the part stands on (NULL for a type) and
+ * as many sizes as were given, the others 0; a time is one more than it says. Behind them, at
  * RMM_SPEC_OPTIONS and RMM_SPEC_NODE, are the options and the node, which is one more likewise.
  */
 typedef struct rmm_spec_kind {

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-/* What the fields other_... of a finding describe. */
+/* The event that the fields other_... of a finding describe. */
 typedef enum rmm_diag_other {
     RMM_DIAG_OTHER_NONE = 0,
     RMM_DIAG_OTHER_USE =

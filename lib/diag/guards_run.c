@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is queued on a GPU, in C: for the simulated GPU, and as the model of guards.ptx, which
- * does the same with the threads of a block for each guard.
+ * The function that is queued on a GPU, in C: for the simulated GPU, and as the model of
+ * guards.ptx, which does the same with the threads of a block for each guard.
  */
 #include "diag/guards.h"
 

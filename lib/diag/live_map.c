@@ -104,7 +104,7 @@ static uint32_t find_floor(rmm_live_map_t *map, uint64_t address)
 
 /* --- changes ----------------------------------------------------------------------- */
 
-/* What leads from a block, or from before all (NIL), to the next one. */
+/* The link from a block, or from before all (NIL), to the next one. */
 static uint32_t *next_of(rmm_live_map_t *map, uint32_t index)
 {
     return index == NIL ? &map->first : &map->nodes[index].next;

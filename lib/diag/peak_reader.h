@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a peak was made of, put together from a side file: live blocks that are as old as the
+ * The blocks that made a peak, put together from a side file: live blocks that are as old as the
  * peak, and those freed since (peak.h). Exact for a program that has ended; of one that runs,
  * blocks that are freed during the read may be missing, which the result states.
  */

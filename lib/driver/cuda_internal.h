@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files over the CUDA runtime share.
+ * Shared by the files over the CUDA runtime.
  *
  *   cuda.c          devices, memory, streams, events, the table, opening
  *   cuda_memory.c   copies, where managed memory lies, memory pools

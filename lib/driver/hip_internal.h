@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files over HIP share.
+ * Shared by the files over HIP.
  *
  *   hip_types.h         HIP's types and values, declared here
  *   hip_functions.def   the functions that are called
@@ -21,7 +21,7 @@
 #include "driver/driver.h"
 #include "driver/hip_types.h"
 
-/* What the library does without, and how a message calls it. */
+/* Functions of HIP that may be missing, in groups, and how a message calls each group. */
 #define HIP_GROUP_MAP(X)                                                               \
     X(UUID, "uuids of devices")                                                        \
     X(POOLS, "memory pools")                                                           \

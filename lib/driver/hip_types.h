@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the library passes to HIP's runtime and gets from it, declared here so that it
+ * The types that the library passes to HIP's runtime and gets from it, declared here so that it
  * builds on machines without ROCm. tests/hip/test_hip_abi.c compares each type, value and
  * signature with the headers of ROCm at compile time.
  *

@@ -14,7 +14,7 @@ typedef struct rmm_stream_place {
 } rmm_stream_place_t;
 
 /*
- * What is queued on `later` from now on runs after all that `earlier` has queued. Both streams
+ * Work queued on `later` from now on runs after all that is queued on `earlier`. Both streams
  * exist; if `earlier` was destroyed with rmm_stream_destroy(), the host waits for its device.
  * Leaves captures alone: does nothing where only one of the two captures, or where they are part
  * of two captures. Returns a driver's error; the order is not made then.

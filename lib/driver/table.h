@@ -275,9 +275,9 @@ typedef struct rmm_driver {
 } rmm_driver_t;
 
 /*
- * What librmm-sim exports beside <rmm/sim.h>, under the name RMM_SIM_ENTRY: the table of the
- * simulated GPU. NULL, with a status and a message, if an RMM_SIM_* variable is malformed, or if
- * `version` is not that of librmm-sim: the table has no other mark of its layout.
+ * The function that librmm-sim exports beside <rmm/sim.h>, under the name RMM_SIM_ENTRY: the table
+ * of the simulated GPU. NULL, with a status and a message, if an RMM_SIM_* variable is malformed,
+ * or if `version` is not that of librmm-sim: the table has no other mark of its layout.
  */
 #define RMM_SIM_ENTRY "rmm_sim_driver"
 typedef const rmm_driver_t *(*rmm_sim_driver_fn)(

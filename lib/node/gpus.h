@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is known of a GPU, and when two descriptions are of the same one. All who show the node
+ * Descriptions of GPUs, and whether two of them are of the same one. All who show the node
  * number GPUs by the same rules: first those that the driver lists, in PCI order
  * (segment/driver_gpus.h), then those that only programs report, in the order of their reports.
  *

@@ -2,7 +2,7 @@
 /*
  * Takes snapshots of the node, straight from the segments of the programs; no daemon is needed.
  *
- * What a program says of itself may be wrong. A figure that no address space can hold is not
+ * A program's figures may be wrong. A figure that no address space can hold is not
  * known, and the program is counted in node_t.refused. The time that a snapshot takes is bounded,
  * whatever programs write: segments_t bounds their number, SAMPLER_RESOURCES_MAX the resources of
  * one, and slots that are always being written are read a bounded number of times.

@@ -72,7 +72,7 @@ static int reserve_addresses(engine_t *engine, uint64_t capacity_bytes)
     }
 }
 
-/* What the driver makes every piece for. Network cards cost nothing where the device can. */
+/* Choose what the pieces can be used for. Network cards cost nothing where the device can. */
 static int choose_flags(engine_t *engine)
 {
     int has_rdma;

@@ -77,7 +77,7 @@ typedef struct rmm_accounting_desc {
     bool has_blocks;   /* that it can report */
 } rmm_accounting_desc_t;
 
-/* What a location is called; rmm__location_open copies it. */
+/* The names and size of a location; rmm__location_open() copies them. */
 typedef struct rmm_location_identity {
     const char *uuid, *pci_bus_id, *name;
     uint64_t capacity_bytes;
@@ -108,7 +108,8 @@ rmm_status_t
 rmm__accounting_open(rmm_accounting_t *accounting, const rmm_accounting_desc_t *desc);
 void rmm__accounting_close(rmm_accounting_t *accounting);
 
-/* What may be spread over stripes, summed; never too much of what goes up and down. */
+/* Sums of the figures that may be spread over stripes; those that go up and down are never too
+ * high. */
 typedef struct rmm_accounting_sums {
     uint64_t total_bytes, total_count, freed_count, padding_bytes;
 } rmm_accounting_sums_t;

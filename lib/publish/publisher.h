@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What this process publishes: shared by the files that open the segment, hand out its
+ * The segment that this process publishes: shared by the files that open the segment, hand out its
  * records, and obey requests. One per process.
  */
 #ifndef RMM_PUBLISH_PUBLISHER_H

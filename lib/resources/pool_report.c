@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a pool reports about its state: the error message when all steps of the slow path failed,
+ * A pool's reports about its state: the error message when all steps of the slow path failed,
  * and the list of its blocks.
  */
 #include "resources/pool_resource.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What users of a pool call: allocate, free and trim, as requests of its engine. Its
+ * The calls of a pool's users: allocate, free and trim, as requests to its engine. Its
  * accounting follows in the engine's callbacks (pool_life.c).
  */
 #include "resources/pool_resource.h"

@@ -23,7 +23,7 @@ static const rmm_resource_ops_t *ops_of(const rmm_resource_t *mr)
     return atomic_load_explicit(&mr->ops, memory_order_relaxed);
 }
 
-/* What passes requests on, and keeps no memory. Bins keep some. */
+/* An adaptor passes requests on and keeps no memory. Bins keep some. */
 static bool is_adaptor(const rmm_resource_t *mr)
 {
     return mr->upstream != NULL && !ops_of(mr)->owns_blocks &&

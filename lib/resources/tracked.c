@@ -92,7 +92,7 @@ static const char *blocks_take(
     return refusal;
 }
 
-/* What is remembered of a block besides its size: its alignment, a multiple of
+/* A block's entry has, besides its size, its alignment, a multiple of
  * RMM_ALIGN_DEFAULT, and two bits: the location counts it as held by this resource, not by one
  * that it came from; and a user requested it, not another resource. */
 #define HELD_HERE ((uintptr_t)1)

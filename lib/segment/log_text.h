@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What lines of debug logs begin with, in the library's log and in the daemon's: the time,
+ * The beginning of a line of a debug log, in the library's log and in the daemon's: the time,
  * or in the journal of systemd, which keeps the time itself, the priority.
  */
 #ifndef RMM_SEGMENT_LOG_TEXT_H

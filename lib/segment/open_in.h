@@ -23,7 +23,7 @@
 int rmm__open_in(int dirfd, const char *name, int flags);
 
 /*
- * What stat(2) says of the entry `name` of dirfd itself. -1 with errno, EXDEV as above. Never
+ * stat(2) of the entry `name` of dirfd itself, not followed. -1 with errno, EXDEV as above. Never
  * asks a file system that the kernel would have to wait for.
  */
 int rmm__stat_in(int dirfd, const char *name, struct stat *status);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a program keeps beside its segment, "<segment>.<suffix>", and how readers of such files
- * begin: a header whose `ready` word is written last, tables behind it, and rows that change
- * while they are read. Part of the readers, which trust no file: sizes and places are checked
- * here, what a row means is its reader's.
+ * Side files, which a program keeps beside its segment as "<segment>.<suffix>", and how readers of
+ * such files begin: a header whose `ready` word is written last, tables behind it, and rows that
+ * change while they are read. Part of the readers, which trust no file: sizes and places are
+ * checked here, what a row means is its reader's.
  *
  * A row begins with its sequence number, which is odd while the row changes. A copy of it is
  * consistent if it lies between two looks at that number that agree.

@@ -133,8 +133,9 @@ void rmm__stripes_add(
     }
 }
 
-/* What is free where allocations do not write it: no less is subtracted than was live when
- * the record was read, so the stripes' readings change places. Before rmm__stripes_add(). */
+/* Compute the free bytes where allocations do not write them: no less is subtracted than was
+ * live when the record was read, so the stripes' readings change places. Before
+ * rmm__stripes_add(). */
 void rmm__stripes_subtract_live(
     const rmm_segment_t *segment, const rmm_stripe_pair_t *pair, rmm_record_t *record)
 {

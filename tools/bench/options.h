@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What rmm-bench was asked to do. */
+/* The options of rmm-bench. */
 #ifndef RMM_TOOLS_BENCH_OPTIONS_H
 #define RMM_TOOLS_BENCH_OPTIONS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What was measured, as a table or as one JSON object. */
+/* Prints the measurements, as a table or as one JSON object. */
 #ifndef RMM_TOOLS_BENCH_REPORT_H
 #define RMM_TOOLS_BENCH_REPORT_H
 

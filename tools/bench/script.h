@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a workload will ask of a resource, decided before the clock starts: allocations and
- * frees of numbered handles. Pure.
+ * The allocations and frees of a workload, of numbered handles, decided before the clock starts.
+ * Pure.
  *
  * The first setup_count operations fill the handles and are not measured. The others may be
  * run any number of times: each ends with the same handles in use as it begins with.

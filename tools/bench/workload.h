@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What can be measured: one table of workloads. A workload is run once on a resource that
+ * One table of the workloads that can be measured. A workload is run once on a resource that
  * is made for it (a trial) and finds one figure; bench.c repeats and interleaves trials.
  *
  * Threads: trials run one at a time.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the tools read and the library does not: hexadecimal addresses and fractions. As
- * strict as core/numbers.h, where the other numbers are.
+ * Numbers that only the tools read: hexadecimal addresses and fractions. The functions are as
+ * strict as core/numbers.h, which reads the other numbers.
  */
 #ifndef RMM_TOOLS_COMMON_NUMBERS_H
 #define RMM_TOOLS_COMMON_NUMBERS_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a program prints; see standard_output.h. */
+/* Writes and checks the standard output of a program; see standard_output.h. */
 #include "common/standard_output.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is asked of the code that a module is loaded from. It comes from the program's files or its
+ * Reads the code that a module is loaded from. The code comes from the program's files or its
  * compiler: sizes and offsets in it are not trusted.
  */
 #ifndef RMM_TOOLS_INJECT_CUBIN_H

@@ -4,7 +4,7 @@
  * recorded, waited for; captures. Read from CUPTI's copy of their parameters, without a call of
  * the driver.
  *
- * What may tell the host that a stream is done (a host function, a value written to memory, a
+ * Work that may tell the host that a stream is done (a host function, a value written to memory, a
  * graph, which may have either) counts as if the host had waited for the stream. A call that
  * lets a stream wait for unreported work makes the stream unsure; one that does so for later
  * calls, or for other processes, ends all judging (rmm/sys/diag.h).

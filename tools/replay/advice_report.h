@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What --advise prints: the candidates' figures and the advice, as a table or as one JSON object.
+ * Prints the result of --advise: the candidates' figures and the advice, as a table or as one JSON
+ * object.
  */
 #ifndef RMM_TOOLS_REPLAY_ADVICE_REPORT_H
 #define RMM_TOOLS_REPLAY_ADVICE_REPORT_H

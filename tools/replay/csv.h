@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a resource has handed out and what it holds while a log is replayed, as CSV: a file
- * for pictures. At most CSV_ROWS_MAX rows and one: a row is of a stretch of operations
+ * Writes the bytes that a resource has handed out and holds while a log is replayed, as CSV, for
+ * pictures. At most CSV_ROWS_MAX rows and one: a row is of a stretch of operations
  * and has the largest figures of it, so that no peak is lost.
  *
  * Threads: call it from one at a time.

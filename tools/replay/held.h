@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a resource, or a stack of them, holds. */
+/* The bytes that a resource, or a stack of them, holds. */
 #ifndef RMM_TOOLS_REPLAY_HELD_H
 #define RMM_TOOLS_REPLAY_HELD_H
 

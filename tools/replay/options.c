@@ -26,7 +26,7 @@ unsigned replay_resource_sizes(const char *resource)
     return strcmp(innermost, "arena") == 0 ? 1 : 0;
 }
 
-/* What the words mean the library knows. */
+/* The library checks the words when it creates the resource. */
 static const char *parse_resource(const char *text, void *field)
 {
     const char **resource = field;

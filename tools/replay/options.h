@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What rmm-replay was asked to do.
+ * The options of rmm-replay.
  */
 #ifndef RMM_TOOLS_REPLAY_OPTIONS_H
 #define RMM_TOOLS_REPLAY_OPTIONS_H

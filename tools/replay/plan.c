@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a row may do wrong is decided here, once, so that the run itself needs no checks:
- * after this every free has its allocation and no address is live twice.
+ * Checks each row of the log once, so that the run itself needs no checks: in a
+ * plan every free has its allocation and no address is live twice.
  */
 #include "replay/plan.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a replay found, as a table or as one JSON object.
+ * Prints the results of a replay, as a table or as one JSON object.
  */
 #ifndef RMM_TOOLS_REPLAY_REPORT_H
 #define RMM_TOOLS_REPLAY_REPORT_H

@@ -21,7 +21,7 @@ bool snapshot_begins(const char *text, size_t length)
 
 /* --- an entry ----------------------------------------------------------------------------- */
 
-/* What an action of PyTorch's is here. */
+/* The meaning of an action of PyTorch's for a replay. */
 typedef enum meaning { MEANS_ROW, MEANS_NOTHING, MEANS_UNKNOWN } meaning_t;
 
 static meaning_t parse_action(const json_t *entry, log_action_t *action_out)

@@ -4,7 +4,7 @@
  * rows of a log. A row's line is the number of the entry in its trace.
  *
  * A block is free from `free_requested` on: later it waits for streams of PyTorch's own allocator.
- * What that allocator takes from the driver, and its frees that come true later, are no rows.
+ * The allocator's own requests to the driver, and the completions of deferred frees, are no rows.
  *
  * With stacks a snapshot has a kilobyte an entry: it is read entry by entry.
  */

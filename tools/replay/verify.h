@@ -35,7 +35,7 @@ typedef struct verify_backend {
     int (*open)(void **state);
     int (*fill)(void *state, const verify_block_t *block, rmm_stream_t stream);
     int (*check)(void *state, const verify_block_t *block, rmm_stream_t stream);
-    /* What follows on later runs behind what is queued on earlier now. */
+    /* Work that is queued on `later` from now on runs after all that is queued on `earlier`. */
     int (*order)(void *state, rmm_stream_t earlier, rmm_stream_t later);
     /* Wait for all work, then copy the report out. */
     int (*finish)(void *state, verify_report_t *report);

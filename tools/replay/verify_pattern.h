@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What --verify writes into a block, and where: shared by the kernels of the simulated
+ * The words that --verify writes into a block: shared by the kernels of the simulated
  * GPU (C) and of a real one (CUDA C).
  *
  * A block is a row of 8-byte words, the last one maybe cut. Word i of operation n holds

@@ -18,8 +18,8 @@ enum {
     OF_TERMINALS = sizeof(of_terminals) / sizeof(of_terminals[0])
 };
 
-/* What this process waits for, and so has blocked: a blocked signal is not lost, whatever it
- * was set to before. */
+/* The signals that this process waits for, and so has blocked: a blocked signal is not lost,
+ * whatever it was set to before. */
 static void fill_waited_for(sigset_t *signals)
 {
     (void)sigemptyset(signals);

@@ -320,7 +320,7 @@ static bool read_suppressions(
     return *status_out == 0;
 }
 
-/* What is written when the program has ended. */
+/* The results that are written when the program has ended. */
 typedef struct results {
     const char *program;
     pid_t pid;
@@ -435,7 +435,7 @@ static int run_and_report(const run_options_t *options, char **argv)
     run_end_like(&child);
 }
 
-/* What is written replaces neither another result nor what is read. */
+/* No result may replace another one, or a file that is read. */
 static bool files_differ(const run_options_t *options)
 {
     const char *const paths[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What memory was used for, as text and as JSON. The text shows the largest few; the JSON has all
- * that was kept.
+ * Prints what memory was used for, as text and as JSON. The text shows the largest few; the JSON
+ * has all that was kept.
  */
 #include <inttypes.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the diagnosis found in a program that has ended: read from the side file that it left,
- * so that it is there also when the program was killed; printed for people, or as JSON.
+ * Prints what the diagnosis found in a program that has ended, for people or as JSON. It reads the
+ * side file that the program left, which exists also when the program was killed.
  *
  * The program's own findings: a process that it started in turn has a side file of its own,
  * which is not read.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a resource is called; see resource_text.h. */
+/* The name of a resource in reports; see resource_text.h. */
 #include "run/resource_text.h"
 
 #include <inttypes.h>

@@ -41,7 +41,7 @@ void run_suppressions_free(run_suppressions_t *suppressions);
 /* Takes out of the report what is suppressed. */
 void run_suppressions_apply(run_suppressions_t *suppressions, run_report_t *report);
 
-/* What was suppressed by which line, and which lines matched nothing. */
+/* Print how many findings each line suppressed, and which lines matched nothing. */
 void run_suppressions_print(const run_suppressions_t *suppressions);
 
 #endif /* RMM_TOOLS_RUN_SUPPRESSIONS_H */

@@ -176,9 +176,9 @@ static bool is_c_library(const char *path)
            strncmp(name, "libpthread", strlen("libpthread")) == 0;
 }
 
-/* What the C library runs before main() and before a thread's function, in every stack. Its lines
- * are of no use to a reader, and finding them takes 50 ms where libc6-dbg is installed, because
- * libdw unpacks all of it. */
+/* Functions of the C library that call main() or a thread's function are in every stack. Their
+ * lines are of no use to a reader, and finding them takes 50 ms where libc6-dbg is installed,
+ * because libdw unpacks all of it. */
 static bool is_start_of_thread(const char *path, const char *function)
 {
     static const char *const names[] = {"start_thread", "clone3", "__clone3"};

@@ -30,7 +30,7 @@ typedef struct run_symbols run_symbols_t;
 run_symbols_t *run_symbols_open(void);
 void run_symbols_close(run_symbols_t *symbols);
 
-/* What is at this offset of a module. */
+/* Find the function and line at this offset of a module. */
 void run_symbols_find(
     run_symbols_t *symbols, const rmm_diag_module_info_t *module, uint64_t offset,
     run_symbol_t *symbol_out);

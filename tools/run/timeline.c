@@ -206,7 +206,7 @@ static bool take_row(const rmm_diag_row_info_t *row, void *arg)
     return !reading->no_memory;
 }
 
-/* What the picture lacks. */
+/* Write a note about what the picture lacks. */
 static void write_note(history_t *history, const rmm_diag_file_t *diag, uint64_t lost)
 {
     const rmm_diag_header_t *header = &diag->header;

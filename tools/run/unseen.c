@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the diagnosis did not see; see unseen.h. */
+/* Prints what the diagnosis did not see; see unseen.h. */
 #include "run/unseen.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the diagnosis did not see, or had no room for: how much of a result without findings is
- * due to that. The names are those of diag/stat.
+ * Prints what the diagnosis did not see, or had no room for: how much of a result without findings
+ * is due to that. The names are those of diag/stat.
  */
 #ifndef RMM_TOOLS_RUN_UNSEEN_H
 #define RMM_TOOLS_RUN_UNSEEN_H

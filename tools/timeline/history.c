@@ -123,7 +123,7 @@ static void end_what_is_left(history_t *history)
     }
 }
 
-/* What begins and ends at one moment begins first. */
+/* Of edges at one moment, beginnings come before ends. */
 static int compare_edges(const void *left, const void *right)
 {
     const history_edge_t *a = left, *b = right;
@@ -136,7 +136,7 @@ static int compare_edges(const void *left, const void *right)
     return a->block < b->block ? -1 : a->block > b->block;
 }
 
-/* What is left has no end. */
+/* Blocks that are still live at the end have one edge only. */
 static bool sort_edges(history_t *history)
 {
     history->edges = calloc(2 * history->block_count + 1, sizeof(history->edges[0]));

@@ -166,7 +166,7 @@ static bool is_drawn_alone(page_map_t *map, const history_block_t *block)
 
 /* --- the grid ------------------------------------------------------------------------- */
 
-/* What begins or ends to be in use in a column; `whole` counts from there on. */
+/* The bytes that begin or end to be in use in a column; `whole` counts from there on. */
 typedef struct cell {
     double part, whole;
 } cell_t;

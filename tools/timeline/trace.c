@@ -15,7 +15,7 @@ typedef struct trace {
     const char *separator;
 } trace_t;
 
-/* What every event has; the object is left open. */
+/* Write the fields that every event has; the object is left open. */
 static void begin_event(
     trace_t *trace, char phase, const char *name, uint64_t when_ns, uint32_t tid)
 {

@@ -237,7 +237,7 @@ static uint64_t chunk_bytes(const map_t *map)
     return bytes;
 }
 
-/* What of a block is in each of the cells that it reaches into. */
+/* Add the part of a block that lies in each of the cells that it reaches into. */
 static void add_used(double *used, uint32_t cells, double from, double to)
 {
     for (uint32_t cell = (uint32_t)from; cell < cells && (double)cell < to; cell++) {

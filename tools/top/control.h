@@ -16,7 +16,7 @@
 
 #define CONTROL_WAIT_NS 100000000u
 
-/* What was done, or why not, is one line in message. */
+/* Carry out a request. One line in message says what was done, or why not. */
 void control_do(
     const segments_t *segments, const node_t *node, const ui_request_t *request,
     char message[UI_MESSAGE_BYTES]);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is known of the one program that the user looks at, beyond its figures: the end of its log,
- * findings of its diagnosis, and the blocks of the selected resource. Only of the user's own
- * programs, and for root of all, as in the tree of rmmfs.
+ * Details of the one program that the user looks at: the end of its log, findings of its
+ * diagnosis, and the blocks of the selected resource. Users see those of their own programs, root
+ * those of all, as in the tree of rmmfs.
  *
  * Plain data. Texts are clean (segment/clean_text.h).
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the figures were before: of each program on a device, and of each device, the last
- * HISTORY_SAMPLES snapshots, for rates and for drawings of memory over time. What is in a
- * snapshot no longer is forgotten.
+ * Earlier figures of each program on a device and of each device, from the last
+ * HISTORY_SAMPLES snapshots, for rates and for drawings of memory over time. A program or device
+ * that the newest snapshot lacks is forgotten.
  *
  * Cost: 2 KB each.
  */

@@ -26,7 +26,7 @@ typedef struct inspector {
 void inspector_init(inspector_t *inspector);
 void inspector_fini(inspector_t *inspector);
 
-/* What is to be looked at; id 0: nothing. */
+/* The program and resource that the user looks at; id 0: none. */
 typedef struct look {
     uint64_t id;
     uint32_t resource_id, slot; /* 0: no resource */

@@ -51,7 +51,7 @@ static void end(recorder_t *recorder, const char *reason)
     recorder_close(recorder);
 }
 
-/* What is still in the stream's buffer would be written when it is closed. */
+/* Closing the stream would write what is still in its buffer; so the buffer is emptied first. */
 static void take_back_line(recorder_t *recorder)
 {
     __fpurge(recorder->file);

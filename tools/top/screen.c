@@ -289,7 +289,7 @@ static void look(screen_t *screen, const sampler_t *sampler)
     screen->ui.detail = &screen->inspector.detail;
 }
 
-/* What is shown is not what is now, or is recorded. */
+/* Say so if the screen shows a recording, or if what it shows is being recorded. */
 static void say_source(screen_t *screen)
 {
     const source_t *source = screen->source;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What each key does; see ui.h. */
+/* The effect of each key; see ui.h. */
 #include "top/ui.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the user has chosen to see, and how keys change it. Knows no terminal.
+ * The user's choice of page, row, order and filter, and how keys change it. Knows no terminal.
  *
  * The selected row is known by its program and device, so that it stays selected while rows
  * change places.
@@ -51,7 +51,7 @@ typedef enum ui_key {
 #define UI_MESSAGE_BYTES 200
 #define UI_SOURCE_BYTES 160
 
-/* What is to be asked of the program that is shown: see control.h. */
+/* A request to the program that is shown: see control.h. */
 typedef enum ui_request_kind {
     UI_REQUEST_NONE,
     UI_REQUEST_RESET,

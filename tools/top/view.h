@@ -53,7 +53,7 @@ area_t view_area(const page_t *page, int y);
 void view_choose_rows(
     const page_t *page, area_t area, uint32_t count, uint32_t selected);
 
-/* What is known of the program beyond its figures; lines: how many would show all. */
+/* The page with the log, findings and blocks of a program; lines: how many would show all. */
 int view_detail_lines(const page_t *page);
 void view_draw_detail(const page_t *page, area_t area);
 

@@ -107,7 +107,7 @@ inline int device_here() noexcept
     return rmm_device_current(&device) == RMM_OK ? device : -1;
 }
 
-/* What the adaptors of this library and of RMM's names, each an Adaptor, have in common. */
+/* The common base of the allocator adaptors, of this library and with RMM's names. */
 template <template <class> class Adaptor, class Allocator, class Stream>
 class stream_bound_allocator
 {

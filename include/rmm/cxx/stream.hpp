@@ -40,7 +40,7 @@
 struct ihipStream_t; /* hipStream_t points to it */
 
 #if defined(__GNUC__)
-/* What depends on CUDA_API_PER_THREAD_DEFAULT_STREAM must not be shared between files. */
+/* Files must not share a function that depends on CUDA_API_PER_THREAD_DEFAULT_STREAM. */
 #define RMM_CXX_OF_THIS_FILE __attribute__((always_inline)) inline
 #else
 #define RMM_CXX_OF_THIS_FILE inline

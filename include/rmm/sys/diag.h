@@ -262,11 +262,11 @@ RMM_API void rmm_diag_driver_forget_v1(void);
 RMM_API bool rmm_diag_in_library_v1(void);
 
 /**
- * What an injected library exports. This library looks for it once, just before it would
- * report its first block: in the library that CUDA_INJECTION64_PATH names if that is
- * loaded, else among the process's global symbols. Called with no lock held and with
- * rmm_diag_attach_v1, so that it works however this library was linked or loaded. No
- * block is missed: other threads wait until it returns.
+ * The function that an injected library exports. This library looks for it once, just before it
+ * would report its first block: in the library that CUDA_INJECTION64_PATH names if that is loaded,
+ * else among the process's global symbols. Called with no lock held and with rmm_diag_attach_v1, so
+ * that it works however this library was linked or loaded. No block is missed: other threads wait
+ * until it returns.
  */
 #define RMM_DIAG_INJECTED_SYMBOL "rmm_diag_injected_v1"
 

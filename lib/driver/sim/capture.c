@@ -4,7 +4,7 @@
  * that waited for an event recorded in a capture, adds its work to a graph; which work
  * comes after which is kept as edges (graph.c).
  *
- * What ruins a capture, with CUDA's error codes: synchronising or querying what is being
+ * These calls ruin a capture, with CUDA's error codes: synchronising or querying what is being
  * captured, the legacy stream while a blocking stream captures, dependencies across the
  * border, and the calls that CUDA calls unsafe, on every thread for which the capture's and the
  * thread's mode forbid them: allocation and free (of a pool too, outside of the capture), event

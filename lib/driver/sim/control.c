@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What only the tests of this tree ask of the simulated GPU; see control.h. */
+/* Functions of the simulated GPU for the tests of this tree; see control.h. */
 #include "driver/sim/control.h"
 
 #include "driver/sim/internal.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of the simulated GPU share.
+ * Shared by the files of the simulated GPU.
  *
  * The layers, the lowest first. A file calls only files that come before it in this list.
  *
@@ -92,7 +92,7 @@ typedef struct sim_config {
     sim_on_violation_t on_violation;
 } sim_config_t;
 
-/* What RMM_SIM_ATTRIBUTES can switch off: attributes, and what has none in CUDA. */
+/* Abilities that RMM_SIM_ATTRIBUTES can switch off: attributes, and some that CUDA has none for. */
 #define SIM_ABILITY_MAP(X)                                                             \
     RMM_DRIVER_ATTRIBUTE_MAP(X)                                                        \
     RMM_DRIVER_HOST_ATTRIBUTE_MAP(X)                                                   \

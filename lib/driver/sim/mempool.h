@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the two files of the simulated GPU's memory pools share: mempool.c holds the
+ * Shared by the two files of the simulated GPU's memory pools: mempool.c holds the
  * pools and the memory that they reserve, async.c hands it out in stream order.
  *
  * Locking: all under rmm__sim_lock.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a diagnosis sees of the simulated GPU: an event for each call that CUPTI would
+ * Reports the simulated GPU's calls to a diagnosis: an event for each call that CUPTI would
  * report, at the call and not when the work runs; before it, too, where a range of memory is
  * passed; and the start of the diagnosis library
  * as the CUDA driver starts one.

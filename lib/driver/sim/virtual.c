@@ -4,7 +4,7 @@
  * physical memory is mapped there, and physical memory, which counts against its device
  * and needs no contiguous room in it.
  *
- * What a correct program never does is refused and counted as a violation: a size that is
+ * A call that no correct program makes is refused and counted as a violation: a size that is
  * no multiple of the granularity, mapping what is mapped, unmapping what is not or only a
  * part of it, freeing addresses with memory behind them, anything twice.
  *
