@@ -30,7 +30,9 @@
  * smaller request the pool grows. So compactions end when a program has reached a steady
  * state. Set initial_bytes to avoid them.
  * Every device of the process that can access the memory of the pool's device may use mapped
- * memory, unless RMM_POOL_NO_PEER_ACCESS is set. It cannot be passed to cudaIpcGetMemHandle().
+ * memory, unless RMM_POOL_NO_PEER_ACCESS is set. It cannot be passed to cudaIpcGetMemHandle(): with
+ * RMM_POOL_EXPORTABLE rmm_pool_export() shares it with other processes. Network cards may access
+ * it (GPUDirect RDMA) where the device supports that.
  * docs/several-gpus.md says what that costs, and what each resource's memory can do.
  *
  * Lifetime: as rmm/resource.h. The last release waits for the device, then returns all
@@ -76,6 +78,12 @@ extern "C" {
  */
 #define RMM_POOL_NO_PEER_ACCESS (RMM_CAST(uint64_t, 1) << 2)
 
+/**
+ * With RMM_POOL_VIRTUAL: other processes may map blocks of the pool (rmm/pool_sharing.h). Every
+ * piece of memory is made for it, which costs nothing until one is exported.
+ */
+#define RMM_POOL_EXPORTABLE (RMM_CAST(uint64_t, 1) << 3)
+
 /** Zero in any field means its default. */
 typedef struct rmm_pool_options {
     size_t struct_size;     /**< set by RMM_POOL_OPTIONS_INIT; do not touch */
@@ -107,7 +115,7 @@ typedef struct rmm_pool_options {
  *                                     _INIT
  *         RMM_ERR_UNSUPPORTED         options of a newer version ask for more,
  *                                     upstream belongs to no device (host memory), or
- *                                     the device cannot map virtual memory
+ *                                     the device cannot map virtual memory, or not share it
  *         RMM_ERR_OUT_OF_MEMORY       upstream or the device has no initial_bytes left, or
  *                                     they are more than a pool can divide (just under
  *                                     1 TiB)

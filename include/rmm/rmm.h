@@ -34,6 +34,7 @@
 #include <rmm/memory.h>
 #include <rmm/pinned_resource.h>
 #include <rmm/pool_resource.h>
+#include <rmm/pool_sharing.h>
 #include <rmm/pool_sleep.h>
 #include <rmm/prefetch_adaptor.h>
 #include <rmm/resource.h>

@@ -84,6 +84,8 @@ static inline void rmm__request_tell_kept(const rmm_request_t *request, uintptr_
 }
 
 struct rmm_block_list;
+struct rmm_sharing_request;
+struct rmm_shared;
 
 typedef struct rmm_resource_ops {
     const char *type_name; /* "pool": stable, shown in /rmm */
@@ -109,6 +111,11 @@ typedef struct rmm_resource_ops {
     /* Add its chunks and blocks to a report, in the calls of block_list.h: an operator looks.
      * NULL: it has none of its own. */
     void (*list_blocks)(rmm_resource_t *mr, struct rmm_block_list *list);
+    /* Describe memory of a block for other processes. is_mine: this resource shares its memory;
+     * else its upstream may, and nothing else was written. NULL: it never does. */
+    rmm_status_t (*share)(
+        rmm_resource_t *mr, const struct rmm_sharing_request *request,
+        struct rmm_shared *shared, bool *is_mine_out);
 } rmm_resource_ops_t;
 
 #define RMM_RESOURCE_MAGIC 0x4d4d5252u /* arbitrary, never zero */

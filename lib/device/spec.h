@@ -44,7 +44,8 @@ typedef struct rmm_spec_size {
     X(wait, RMM_SPEC_WAIT, 2)                                                          \
     X(auto_flush, RMM_SPEC_AUTO_FLUSH, 4)                                              \
     X(pool_size, RMM_SPEC_POOL_SIZE, 8)                                                \
-    X(numa, RMM_SPEC_NUMA, 16)
+    X(numa, RMM_SPEC_NUMA, 16)                                                         \
+    X(exportable, RMM_SPEC_EXPORTABLE, 32)
 
 enum {
 #define X(word, ours, bit) ours = (bit),

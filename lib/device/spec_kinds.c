@@ -51,6 +51,8 @@ async_at(uint32_t location, const uint64_t sizes[RMM_SPEC_VALUES], rmm_resource_
     options.numa_node =
         location == RMM_ASYNC_ON_NODE ? (uint32_t)(sizes[RMM_SPEC_NODE] - 1) : 0;
     options.initial_pool_bytes = sizes[0];
+    options.handle_types =
+        flag_if(sizes, RMM_SPEC_EXPORTABLE, RMM_ASYNC_HANDLE_POSIX_FD);
     options.flags = flag_if(sizes, RMM_SPEC_NO_PEER_ACCESS, RMM_ASYNC_NO_PEER_ACCESS) |
                     flag_if(sizes, RMM_SPEC_WAIT, RMM_ASYNC_WAIT_BEFORE_REFUSAL);
     return rmm_async_resource_create(&options, out);
@@ -92,7 +94,8 @@ static rmm_pool_options_t pool_options(const uint64_t sizes[RMM_SPEC_VALUES])
 
     options.initial_bytes = sizes[0];
     options.maximum_bytes = sizes[1];
-    options.flags = flag_if(sizes, RMM_SPEC_NO_PEER_ACCESS, RMM_POOL_NO_PEER_ACCESS);
+    options.flags = flag_if(sizes, RMM_SPEC_NO_PEER_ACCESS, RMM_POOL_NO_PEER_ACCESS) |
+                    flag_if(sizes, RMM_SPEC_EXPORTABLE, RMM_POOL_EXPORTABLE);
     return options;
 }
 

@@ -12,6 +12,7 @@
  *   waits.c       waits for events on the device, and for the device
  *   captures.c    memory that captured graphs use, and when it becomes free again
  *   graph_watch.c which of these graphs are gone
+ *   exports.c     what another process needs to map a block
  *   sleep.c       gives all memory back to the device for a time; saved.c keeps the contents
  *   source.h      where memory comes from: chunks.c from an upstream, range.c by mapping
  *   blocks.c      free blocks and their fit; index.c finds them
@@ -117,6 +118,7 @@ typedef struct engine_plan {
     bool is_range;                     /* it is mapped into a range of addresses */
     bool is_shared; /* the clean heap also serves others than this engine's requests */
     bool shares_with_peers; /* of a range: peer devices may use it as well */
+    bool is_exportable;     /* likewise: and other processes */
     uint64_t initial_bytes; /* multiples of 256 */
     uint64_t maximum_bytes; /* UINT64_MAX: none */
     uint32_t block_units;   /* every block has this size; 0: any */
@@ -228,6 +230,26 @@ engine_sleep_state_t rmm__engine_sleep_state(engine_t *engine);
 
 /* The addresses of an engine that maps its memory: how many bytes; 0: none. */
 uint64_t rmm__engine_addresses(const engine_t *engine, void **address_out);
+
+/*
+ * An export to another process. rest_of_block(): how much of a live block is left from this byte
+ * on; 0: none is there. export(): the physical memory behind these bytes of it, in the order of
+ * the addresses, allocated for the caller. export_types(): the RMM_DRIVER_HANDLE_* that it can be
+ * exported by; 0: none. exported_bytes(): of pieces that were exported and are still the engine's,
+ * which must not be given up behind a live block, because importers would keep them. One load.
+ */
+typedef struct engine_exported {
+    char *address;
+    uint64_t bytes;
+    rmm_driver_physical_t physical;
+} engine_exported_t;
+
+uint64_t rmm__engine_rest_of_block(engine_t *engine, const void *ptr);
+rmm_status_t rmm__engine_export(
+    engine_t *engine, const void *ptr, uint64_t bytes, engine_exported_t **found_out,
+    uint32_t *count_out);
+uint32_t rmm__engine_export_types(const engine_t *engine);
+uint64_t rmm__engine_exported_bytes(const engine_t *engine);
 
 /* A copy of the figures as they are now. */
 void rmm__engine_figures(engine_t *engine, engine_figures_t *out);

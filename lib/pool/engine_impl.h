@@ -113,6 +113,7 @@ typedef struct engine_piece {
     bool is_stuck;     /* can be neither used nor unmapped; its addresses are lost */
     bool is_absent;    /* its memory was given back: the engine sleeps (sleep.c) */
     bool is_forbidden; /* mapped again, but no device may use it yet */
+    bool is_exported;  /* other processes may have it mapped */
     rmm_driver_physical_t physical;
 } engine_piece_t;
 
@@ -154,8 +155,9 @@ struct engine {
     uint32_t block_units;
     uint64_t growth_bytes;
     rmm_turn_t turn; /* of the slow path, of trim and of queries of events */
-    _Atomic(uint64_t) grown_bytes; /* since the owner last read it */
-    _Atomic(uint64_t) stuck_bytes; /* likewise: could not be unmapped or released */
+    _Atomic(uint64_t) grown_bytes;    /* since the owner last read it */
+    _Atomic(uint64_t) stuck_bytes;    /* likewise: could not be unmapped or released */
+    _Atomic(uint64_t) exported_bytes; /* of the pieces that are */
     /* Peers that were refused access to a piece: since the owner last read it, and ever. */
     _Atomic(uint32_t) shut_out, shut_out_ever;
     _Atomic(int) shut_out_error; /* the driver's, of the last one */

@@ -251,6 +251,10 @@ void rmm__piece_stick(engine_t *engine, engine_piece_t *piece)
 
 void rmm__piece_release(engine_t *engine, const engine_piece_t *piece)
 {
+    if (piece->is_exported) {
+        atomic_fetch_sub_explicit(
+            &engine->exported_bytes, rmm__piece_bytes(piece), memory_order_relaxed);
+    }
     if (engine->driver->physical_release(piece->physical) != RMM_DRIVER_OK) {
         atomic_fetch_add_explicit(
             &engine->stuck_bytes, rmm__piece_bytes(piece), memory_order_relaxed);

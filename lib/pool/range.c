@@ -73,7 +73,7 @@ static int reserve_addresses(engine_t *engine, uint64_t capacity_bytes)
 }
 
 /* Choose what the pieces can be used for. Network cards cost nothing where the device can. */
-static int choose_flags(engine_t *engine)
+static int choose_flags(engine_t *engine, bool is_exportable)
 {
     int has_rdma;
     int error =
@@ -81,6 +81,27 @@ static int choose_flags(engine_t *engine)
 
     if (error == RMM_DRIVER_OK && has_rdma != 0) {
         engine->range.physical_flags |= RMM_DRIVER_RDMA;
+    }
+    if (error == RMM_DRIVER_OK && is_exportable) {
+        engine->range.physical_flags |= RMM_DRIVER_HANDLE_POSIX;
+    }
+    return error;
+}
+
+/* Fabric handles as well, where the device can and the system is set up for them, which only an
+ * attempt tells. */
+static int try_fabric(engine_t *engine, size_t granule)
+{
+    uint32_t flags = engine->range.physical_flags | RMM_DRIVER_HANDLE_FABRIC;
+    rmm_driver_physical_t physical;
+    int has_fabric;
+    int error = engine->driver->device_attribute(
+        RMM_ATTRIBUTE_FABRIC_HANDLES, engine->device, &has_fabric);
+
+    if (error == RMM_DRIVER_OK && has_fabric != 0 &&
+        engine->driver->physical_create(granule, flags, &physical) == RMM_DRIVER_OK) {
+        engine->range.physical_flags = flags;
+        error = engine->driver->physical_release(physical);
     }
     return error;
 }
@@ -92,10 +113,13 @@ static int ask_device(engine_t *engine, const engine_plan_t *plan)
     int error = engine->driver->device_info(engine->device, &info);
 
     if (error == RMM_DRIVER_OK) {
-        error = choose_flags(engine);
+        error = choose_flags(engine, plan->is_exportable);
     }
     if (error == RMM_DRIVER_OK) {
         error = engine->driver->virtual_granularity(&granule);
+    }
+    if (error == RMM_DRIVER_OK && plan->is_exportable) {
+        error = try_fabric(engine, granule);
     }
     if (error == RMM_DRIVER_OK && plan->shares_with_peers) {
         engine->range.peers = rmm__driver_peers(engine->driver, engine->device);
@@ -149,6 +173,14 @@ static rmm_status_t range_open(engine_t *engine, const engine_plan_t *plan)
         "over a cuda resource, without RMM_POOL_VIRTUAL");
     int error;
 
+    if (status == RMM_OK && plan->is_exportable) {
+        status = rmm__driver_require(
+            engine->driver, RMM_ATTRIBUTE_POSIX_HANDLES, engine->device,
+            "cannot share mapped memory with other processes "
+            "(CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED is 0): "
+            "create "
+            "the pool without RMM_POOL_EXPORTABLE");
+    }
     if (status == RMM_OK) {
         status = rmm__driver_scope_enter(&scope, engine->driver, engine->device);
     }

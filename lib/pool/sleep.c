@@ -334,12 +334,30 @@ static rmm_status_t check_captures(const engine_t *engine)
                      "has ended");
 }
 
+/* Importers would keep the memory, and the pool would wake with other. Since the engine began to
+ * fall, nothing more is exported. */
+static rmm_status_t check_exports(const engine_t *engine)
+{
+    uint64_t bytes = rmm__engine_exported_bytes(engine);
+
+    return bytes == 0
+               ? RMM_OK
+               : rmm__error(
+                     RMM_ERR_IN_USE,
+                     "other processes may have %" PRIu64
+                     " bytes of the pool mapped: free what was exported, and trim",
+                     bytes);
+}
+
 static rmm_status_t fall(engine_t *engine)
 {
     rmm_stream_t stream;
     rmm_status_t status = check_captures(engine);
     int error;
 
+    if (status == RMM_OK) {
+        status = check_exports(engine);
+    }
     if (status == RMM_OK) {
         status = rmm__driver_wait_all_devices(engine->driver, engine->device);
     }

@@ -50,7 +50,7 @@ static rmm_status_t check_flags(const rmm_resource_t *upstream, uint64_t flags)
     bool is_virtual = (flags & RMM_POOL_VIRTUAL) != 0;
 
     RMM_CHECK_ARG(upstream != NULL || is_virtual, "upstream is NULL");
-    if ((flags & ~(RMM_POOL_VIRTUAL | peer_flags)) != 0) {
+    if ((flags & ~(RMM_POOL_VIRTUAL | RMM_POOL_EXPORTABLE | peer_flags)) != 0) {
         return rmm__error(
             RMM_ERR_INVALID_ARGUMENT,
             "flags %#" PRIx64 " has a bit that is not one of RMM_POOL_*", flags);
@@ -71,6 +71,9 @@ static rmm_status_t check_flags(const rmm_resource_t *upstream, uint64_t flags)
                                                 : "RMM_POOL_NO_PEER_ACCESS");
     }
     RMM_CHECK_ARG(
+        is_virtual || (flags & RMM_POOL_EXPORTABLE) == 0,
+        "RMM_POOL_EXPORTABLE needs RMM_POOL_VIRTUAL: other processes map its pieces");
+    RMM_CHECK_ARG(
         (flags & peer_flags) != peer_flags,
         "RMM_POOL_PEER_ACCESS and RMM_POOL_NO_PEER_ACCESS exclude each other");
     return RMM_OK;
@@ -78,7 +81,8 @@ static rmm_status_t check_flags(const rmm_resource_t *upstream, uint64_t flags)
 
 /*
  * Tools refuse memory that is mapped. So while one listens, a virtual pool takes chunks of
- * cudaMalloc() instead; not one whose memory peers use, because they could not.
+ * cudaMalloc() instead; not one whose memory peers or other processes use, because they could
+ * not.
  * *upstream_out: the caller's own reference, or NULL.
  */
 static rmm_status_t
@@ -97,10 +101,10 @@ replace_range(rmm_pool_options_t *opts, rmm_resource_t **upstream_out)
     if (status != RMM_OK || !rmm__annotate_open(device)) {
         return status;
     }
-    if ((opts->flags & RMM_POOL_PEER_ACCESS) != 0) {
-        rmm__log_warn(
-            "a virtual pool with peer access is not annotated for the tool in "
-            "NVTX_INJECTION64_PATH, which refuses mapped memory");
+    if ((opts->flags & (RMM_POOL_PEER_ACCESS | RMM_POOL_EXPORTABLE)) != 0) {
+        rmm__log_warn("a virtual pool for peers or other processes is not annotated "
+                      "for the tool in "
+                      "NVTX_INJECTION64_PATH, which refuses mapped memory");
         return RMM_OK;
     }
     if (!atomic_exchange_explicit(&is_logged, true, memory_order_relaxed)) {
@@ -144,6 +148,7 @@ rmm_status_t rmm_pool_resource_create(
                 {.initial_bytes = opts.initial_bytes,
                  .maximum_bytes = opts.maximum_bytes,
                  .is_range = (opts.flags & RMM_POOL_VIRTUAL) != 0,
+                 .is_exportable = (opts.flags & RMM_POOL_EXPORTABLE) != 0,
                  .shares_with_peers = (opts.flags & RMM_POOL_NO_PEER_ACCESS) == 0}},
         out);
     rmm_resource_release(chunks);

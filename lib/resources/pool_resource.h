@@ -101,13 +101,19 @@ rmm__pool_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out
 void rmm__pool_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *request);
 rmm_status_t rmm__pool_trim(rmm_resource_t *mr, size_t keep_bytes);
 
+/* --- pool_share.c -------------------------------------------------------------------- */
+
+rmm_status_t rmm__pool_share(
+    rmm_resource_t *mr, const struct rmm_sharing_request *request,
+    struct rmm_shared *shared, bool *is_mine_out);
+
 /* The table of both. */
 #define RMM_POOL_OPS(name)                                                             \
     {                                                                                  \
         .type_name = (name), .alloc = rmm__pool_alloc, .dealloc = rmm__pool_dealloc,   \
         .trim = rmm__pool_trim, .destroy = rmm__pool_destroy,                          \
         .ready_on_all_streams = false, .owns_blocks = true,                            \
-        .list_blocks = rmm__pool_list_blocks,                                          \
+        .list_blocks = rmm__pool_list_blocks, .share = rmm__pool_share,                \
     }
 
 /* --- pool_sleep.c -------------------------------------------------------------------- */

@@ -99,9 +99,9 @@ static inline void mock_destroy(rmm_resource_t *mr)
 
 static const rmm_resource_ops_t mock_ops[] = {
     {"mock", mock_alloc, mock_dealloc, mock_trim, mock_destroy, NULL, false, true, NULL,
-     false, NULL},
+     false, NULL, NULL},
     {"mock", mock_alloc, mock_dealloc, mock_trim, mock_destroy, NULL, true, true, NULL,
-     false, NULL},
+     false, NULL, NULL},
 };
 
 /* Over the cuda resource, on device 0. */

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The other process of tests/sim/resources/test_sharing.c and of the test on a GPU. Its socket is
+ * descriptor 3. With the argument "import" it imports what comes and obeys commands of one byte:
+ *
+ *     s    answers with the sum of the bytes
+ *     w N  writes the byte N everywhere
+ *     q    releases the import, and ends
+ *
+ * With "export SPEC BYTES" it makes a resource of the spec, fills a block with the byte 7, and
+ * sends it; then `f` frees the block, `t` trims the resource, and `q` ends. Each is answered
+ * with 8 bytes; the first one says what became of the import or export: a rmm_status_t.
+ */
+#include <rmm/rmm.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SOCKET 3
+
+static void answer(int64_t value)
+{
+    if (write(SOCKET, &value, sizeof(value)) != sizeof(value)) {
+        exit(3);
+    }
+}
+
+static char command(void)
+{
+    char byte = 'q'; /* also if the other process is gone */
+
+    return read(SOCKET, &byte, 1) == 1 ? byte : 'q';
+}
+
+static int failed(const char *call, rmm_status_t status)
+{
+    fprintf(stderr, "peer: %s: %s\n", call, rmm_last_error_message());
+    answer(status);
+    return 2;
+}
+
+static int64_t sum_of(const rmm_pool_imported_t *import)
+{
+    unsigned char *bytes = malloc((size_t)import->bytes);
+    int64_t sum = 0;
+
+    if (bytes == NULL ||
+        rmm_memcpy(bytes, import->ptr, (size_t)import->bytes, RMM_STREAM_LEGACY) !=
+            RMM_OK) {
+        free(bytes);
+        return -1;
+    }
+    for (uint64_t i = 0; i < import->bytes; i++) {
+        sum += bytes[i];
+    }
+    free(bytes);
+    return sum;
+}
+
+static int64_t fill(const rmm_pool_imported_t *import, char byte)
+{
+    rmm_status_t status =
+        rmm_memset_async(import->ptr, byte, (size_t)import->bytes, RMM_STREAM_LEGACY);
+
+    return status == RMM_OK ? rmm_stream_synchronize(RMM_STREAM_LEGACY) : status;
+}
+
+static int import_memory(void)
+{
+    rmm_pool_exported_t exported = RMM_POOL_EXPORTED_INIT;
+    rmm_pool_imported_t *import;
+    rmm_status_t status = rmm_pool_export_receive(SOCKET, &exported);
+
+    if (status != RMM_OK) {
+        return failed("receive", status);
+    }
+    status = rmm_pool_import(&exported, &import);
+    rmm_pool_export_release(&exported);
+    if (status != RMM_OK) {
+        return failed("import", status);
+    }
+    answer(RMM_OK);
+    for (char byte = command(); byte != 'q'; byte = command()) {
+        answer(byte == 's' ? sum_of(import) : fill(import, command()));
+    }
+    rmm_pool_import_release(import);
+    answer(0);
+    return 0;
+}
+
+/* A block of a fresh resource, sent to the other process. */
+static rmm_status_t share(rmm_resource_t *mr, void *block, size_t bytes)
+{
+    rmm_pool_exported_t exported = RMM_POOL_EXPORTED_INIT;
+    rmm_status_t status = rmm_memset_async(block, 7, bytes, RMM_STREAM_LEGACY);
+
+    if (status == RMM_OK) {
+        status = rmm_stream_synchronize(RMM_STREAM_LEGACY);
+    }
+    if (status == RMM_OK) {
+        status = rmm_pool_export(mr, block, bytes, 0, &exported);
+    }
+    if (status == RMM_OK) {
+        status = rmm_pool_export_send(&exported, SOCKET);
+    }
+    rmm_pool_export_release(&exported);
+    return status;
+}
+
+static int export_memory(const char *spec, size_t bytes)
+{
+    rmm_resource_t *mr;
+    void *block;
+    rmm_status_t status = rmm_resource_create_from_spec(spec, &mr);
+
+    if (status != RMM_OK) {
+        return failed("create", status);
+    }
+    status =
+        rmm_resource_alloc(mr, bytes, RMM_ALIGN_DEFAULT, RMM_STREAM_LEGACY, &block);
+    if (status == RMM_OK) {
+        status = share(mr, block, bytes);
+    }
+    if (status != RMM_OK) {
+        return failed("export", status);
+    }
+    for (char byte = command(); byte != 'q'; byte = command()) {
+        if (byte == 'f') {
+            rmm_resource_dealloc(
+                mr, block, bytes, RMM_ALIGN_DEFAULT, RMM_STREAM_LEGACY);
+            block = NULL;
+        }
+        answer(byte == 't' ? rmm_resource_trim(mr, 0) : RMM_OK);
+    }
+    if (block != NULL) {
+        rmm_resource_dealloc(mr, block, bytes, RMM_ALIGN_DEFAULT, RMM_STREAM_LEGACY);
+    }
+    rmm_resource_release(mr);
+    answer(0);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 2 && strcmp(argv[1], "import") == 0) {
+        return import_memory();
+    }
+    return argc == 4 ? export_memory(argv[2], strtoul(argv[3], NULL, 10)) : 1;
+}
