@@ -37,6 +37,7 @@
 #include <rmm/pool_sharing.h>
 #include <rmm/pool_sleep.h>
 #include <rmm/prefetch_adaptor.h>
+#include <rmm/request_thread.h>
 #include <rmm/resource.h>
 #include <rmm/resource_spec.h>
 #include <rmm/retry_adaptor.h>

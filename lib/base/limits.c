@@ -19,12 +19,15 @@
 
 #include "base/block_report.h"
 #include "base/resource_impl.h"
+#include "driver/driver.h"
 #include "log/log.h"
 
 /* While a request fits beside the held bytes, but not beside the promises of other threads. */
 #define ATTEMPTS 100
 #define CALM_SHARE 8 /* once 1/8 of a limit is free again, the next refusal is logged */
 #define FILE_BYTES 96
+
+static _Thread_local bool is_request_thread;
 
 /* By location: promised growth; the limit, plus 1, whose refusal was logged, or 0. */
 static _Atomic(uint64_t) promised_growth[RMM_SEGMENT_LOCATIONS];
@@ -145,8 +148,24 @@ refuse(rmm_resource_t *mr, const bound_t *bound, uint64_t bytes, bool of_locatio
 
 /* --- trims ---------------------------------------------------------------------------- */
 
+/* On the request thread, which has not chosen a device: the one of what it trims becomes its own,
+ * unless that would make a context. A scope that restored device 0 would make one there. */
+static bool may_use(int device)
+{
+    rmm_status_t status;
+    const rmm_driver_t *driver = device >= 0 ? rmm__driver(&status) : NULL;
+    int active = 0;
+
+    return device < 0 ||
+           (driver != NULL && driver->device_active(device, &active) == RMM_DRIVER_OK &&
+            active != 0 && driver->device_set(device) == RMM_DRIVER_OK);
+}
+
 static void trim(rmm_resource_t *mr, uint64_t keep_bytes)
 {
+    if (is_request_thread && !may_use(mr->device)) {
+        return;
+    }
     /* ignored: a resource that cannot be trimmed has no free memory */
     (void)atomic_load_explicit(&mr->ops, memory_order_relaxed)
         ->trim(mr, keep_bytes < PTRDIFF_MAX ? (size_t)keep_bytes : PTRDIFF_MAX);
@@ -213,6 +232,59 @@ static void obey_trim(void)
     }
     rmm__error_restore(&kept);
     rmm__requests_trimmed(&request);
+}
+
+/* --- an idle program -------------------------------------------------------------------- */
+
+/* What the request thread found at its last look; used by that thread alone. */
+typedef struct look {
+    uint64_t limit;      /* plus 1: 0 stands for none */
+    uint64_t live_bytes; /* of users */
+    uint64_t free_bytes; /* which the trim for this limit has left */
+} look_t;
+
+static look_t looks[RMM_SEGMENT_LOCATIONS];
+
+static uint64_t reserved_at(uint32_t location)
+{
+    return rmm__figure_get(&rmm__locations[location].reserved_bytes);
+}
+
+static uint64_t free_at(uint32_t location, uint64_t live_bytes)
+{
+    uint64_t reserved = reserved_at(location);
+
+    return reserved > live_bytes ? reserved - live_bytes : 0;
+}
+
+/* Memory above a limit goes back when the limit is new, and when a program that did nothing since
+ * the last look has freed more. One that allocates obeys by itself. */
+static void obey_limit(uint32_t location)
+{
+    const uint64_t limit_bytes = rmm__requests_location_limit(location);
+    const uint64_t live_bytes = rmm__location_live(location).bytes;
+    look_t *look = &looks[location];
+    bool is_new = look->limit != limit_bytes + 1;
+    bool is_idle = look->live_bytes == live_bytes;
+
+    look->limit = limit_bytes + 1;
+    look->live_bytes = live_bytes;
+    if (reserved_at(location) > limit_bytes &&
+        (is_new || (is_idle && free_at(location, live_bytes) > look->free_bytes))) {
+        trim_location(location, limit_bytes, true);
+        trim_location(location, limit_bytes, false);
+        look->free_bytes = free_at(location, live_bytes);
+    }
+}
+
+void rmm__limits_obey_idle(void)
+{
+    is_request_thread = true;
+    obey_trim();
+    rmm__block_report_obey();
+    for (uint32_t i = 0; i < RMM_SEGMENT_LOCATIONS; i++) {
+        obey_limit(i);
+    }
 }
 
 /* --- growth --------------------------------------------------------------------------- */

@@ -20,6 +20,9 @@
 
 #include "publish/requests.h"
 
+/* On the thread of request_thread.c, while rmm__requests_pending(). */
+void rmm__limits_obey_idle(void);
+
 /* One while rmm__requests_pending(). */
 rmm_status_t
 rmm__limits_begin_growth(rmm_resource_t *mr, uint64_t bytes, uint64_t *promised_out);

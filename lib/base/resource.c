@@ -23,6 +23,7 @@
 #include "base/copies.h"
 #include "base/diag_attach.h"
 #include "base/forked.h"
+#include "base/request_thread.h"
 #include "base/resource_impl.h"
 #include "core/assert.h"
 #include "core/fork.h"
@@ -207,6 +208,7 @@ rmm_status_t rmm__resource_init(rmm_resource_t *mr, const rmm_resource_desc_t *d
     mr->upstream = desc->upstream != NULL ? rmm_resource_retain(desc->upstream) : NULL;
     registry_add(mr);
     rmm__copies_use();
+    rmm__request_thread_use();
     return RMM_OK;
 
 err_free_name:

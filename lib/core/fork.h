@@ -27,8 +27,9 @@
 #include "core/mutex.h"
 
 typedef enum rmm_fork_part {
-    RMM_FORK_DEFAULTS,     /* device_resource.c: defaults being made; anew */
-    RMM_FORK_TORCH,        /* torch.c: PyTorch's blocks; held */
+    RMM_FORK_REQUEST_THREAD, /* request_thread.c: the thread, which the child lacks; anew */
+    RMM_FORK_DEFAULTS,       /* device_resource.c: defaults being made; anew */
+    RMM_FORK_TORCH,          /* torch.c: PyTorch's blocks; held */
     RMM_FORK_ROW_WRITERS,  /* row_writer.c: allocation logs; anew */
     RMM_FORK_WAIT_THREADS, /* wait_threads.c: who holds what of a wait adaptor; held */
     RMM_FORK_CALL_STACKS, /* call_stack.c: loading libunwind, left to the parent; held */

@@ -32,6 +32,11 @@ uint64_t rmm__requests_location_limit(uint32_t location)
         &rmm__location_requests[location].limit_bytes, memory_order_relaxed);
 }
 
+const _Atomic(uint32_t) *rmm__requests_count(void)
+{
+    return &rmm__publisher.control->request_count;
+}
+
 /* False: it is not new, or another thread took it. */
 static bool take_number(
     const _Atomic(uint32_t) *number, _Atomic(uint32_t) *taken, uint32_t *number_out)

@@ -40,6 +40,9 @@ static inline bool rmm__requests_or_trace(void)
 uint64_t rmm__requests_limit(const rmm_accounting_t *accounting, uint32_t instance_id);
 uint64_t rmm__requests_location_limit(uint32_t location);
 
+/* Rises with each request, and is woken as a shared futex. Constant once a resource is there. */
+const _Atomic(uint32_t) *rmm__requests_count(void);
+
 typedef struct rmm_trim_request {
     uint32_t number;
     uint32_t of; /* as in the control page */

@@ -4,6 +4,10 @@
  * than its segment: sections are checked against the file's size at open. Requests are
  * written with pwrite, so that a file cut at that moment costs nothing but a sparse page.
  *
+ * A thread of the process may wait for requests (rmm/request_thread.h): the page is mapped to wake
+ * it, for the kernel's call alone. Nothing here touches that memory, so a file cut at that moment
+ * makes the call fail.
+ *
  * Two writers that raise one number at the same moment may both write the same value:
  * then two requests are one, which for a reset is the same.
  */
@@ -11,9 +15,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "segment/open_in.h"
@@ -319,6 +327,22 @@ static bool has_limit_in(const rmm_control_t *control, const section_t *section)
     return false;
 }
 
+/* Behind a request: ignores errors, because the process finds the request at its next look. */
+static void wake_process(rmm_control_t *control)
+{
+    const size_t at = offsetof(rmm_control_page_t, request_count);
+    char *page;
+
+    if (raise_number(control, 0, at) != 0) {
+        return;
+    }
+    page = mmap(NULL, at + sizeof(uint32_t), PROT_READ, MAP_SHARED, control->fd, 0);
+    if (page != MAP_FAILED) {
+        (void)syscall(SYS_futex, page + at, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+        (void)munmap(page, at + sizeof(uint32_t));
+    }
+}
+
 /* Last: then the process finds all that it is to look for. */
 static int write_wanted(rmm_control_t *control)
 {
@@ -329,11 +353,15 @@ static int write_wanted(rmm_control_t *control)
         control->slots_offset, control->slots_stride, control->slots_count,
         offsetof(rmm_control_slot_t, limit_bytes)};
 
-    return write_word(
-        control,
-        control->is_trimming || control->is_reporting ||
-            has_limit_in(control, &locations) || has_limit_in(control, &slots),
-        offsetof(rmm_control_page_t, wanted));
+    const uint32_t wanted = control->is_trimming || control->is_reporting ||
+                            has_limit_in(control, &locations) ||
+                            has_limit_in(control, &slots);
+    int error = write_word(control, wanted, offsetof(rmm_control_page_t, wanted));
+
+    if (error == 0 && wanted != 0) {
+        wake_process(control);
+    }
+    return error;
 }
 
 int rmm__control_limit_location(

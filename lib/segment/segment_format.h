@@ -237,7 +237,10 @@ typedef struct rmm_control_page {
     _Atomic(uint64_t) trim_keep_bytes;
     _Atomic(uint32_t) report_number; /* rises by 1; written after the next one */
     _Atomic(uint32_t) report_rows;   /* at most; 0: no caller waits for it any longer */
-    uint64_t reserved0[7];
+    _Atomic(uint32_t)
+        request_count; /* rises with each request, after all of it; a futex */
+    uint32_t reserved0;
+    uint64_t reserved1[6];
     rmm_control_location_t locations[RMM_SEGMENT_LOCATIONS];
     rmm_control_slot_t slots[RMM_SEGMENT_SLOTS];
 } rmm_control_page_t;
@@ -295,6 +298,7 @@ static_assert(offsetof(rmm_control_page_t, log_level) == 36, "control layout is 
 static_assert(offsetof(rmm_control_page_t, trace_enable) == 40, "layout is ABI");
 static_assert(offsetof(rmm_control_page_t, wanted) == 44, "layout is ABI");
 static_assert(offsetof(rmm_control_page_t, trim_keep_bytes) == 56, "layout is ABI");
+static_assert(offsetof(rmm_control_page_t, request_count) == 72, "layout is ABI");
 static_assert(offsetof(rmm_segment_header_t, trim_seen) == 480, "layout is ABI");
 static_assert(offsetof(rmm_segment_header_t, report_seen) == 484, "layout is ABI");
 static_assert(sizeof(rmm_control_location_t) == 16, "control layout is ABI");

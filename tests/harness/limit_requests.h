@@ -8,6 +8,11 @@
 
 #include "harness/harness.h"
 
+#include <limits.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include "base/resource_impl.h"
 #include "publish/publisher.h"
 
@@ -57,6 +62,15 @@ static inline void ask_trim(uint32_t of, uint64_t keep_bytes)
     atomic_store(&page->trim_keep_bytes, keep_bytes);
     atomic_fetch_add(&page->trim_number, 1);
     atomic_store(&page->wanted, 1);
+}
+
+/* What the daemon does behind each request. */
+static inline void wake_request_thread(void)
+{
+    _Atomic(uint32_t) *count = &control_page()->request_count;
+
+    atomic_fetch_add(count, 1);
+    (void)syscall(SYS_futex, count, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
 static inline bool trim_is_done(void)

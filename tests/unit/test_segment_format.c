@@ -164,7 +164,9 @@ static const row_t control_rows[] = {
     ROW(rmm_control_page_t, trim_keep_bytes),
     ROW(rmm_control_page_t, report_number),
     ROW(rmm_control_page_t, report_rows),
+    ROW(rmm_control_page_t, request_count),
     ROW(rmm_control_page_t, reserved0),
+    ROW(rmm_control_page_t, reserved1),
     ROW(rmm_control_page_t, locations),
     ROW(rmm_control_page_t, slots),
 };
