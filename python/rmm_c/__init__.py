@@ -14,7 +14,7 @@ from typing import Any
 
 load_core()
 
-from rmm_c import _core, _eras, errors, mr, statistics  # noqa: E402
+from rmm_c import _core, _eras, errors, mr, request_thread, statistics  # noqa: E402
 from rmm_c.errors import RMMError  # noqa: E402
 from rmm_c.pylibrmm.device_buffer import DeviceBuffer  # noqa: E402
 from rmm_c.pylibrmm.logger import (  # noqa: E402
@@ -81,6 +81,7 @@ __all__ = [
     "open_tree",
     "register_reinitialize_hook",
     "reinitialize",
+    "request_thread",
     "set_flush_level",
     "set_logging_level",
     "should_log",

@@ -179,6 +179,36 @@ static PyObject *share(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
+static PyObject *request_thread_start(PyObject *module, PyObject *args)
+{
+    library_call_t call;
+    rmm_status_t status;
+
+    (void)args;
+    (void)module;
+    library_enter(&call);
+    status = rmm_request_thread_start();
+    if (!library_leave(&call, status)) {
+        return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *request_thread_stop(PyObject *module, PyObject *args)
+{
+    library_call_t call;
+
+    (void)args;
+    (void)module;
+    library_enter(
+        &call); /* without the GIL, which a callback on the thread may wait for */
+    rmm_request_thread_stop();
+    if (!library_leave(&call, RMM_OK)) {
+        return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
 static PyObject *kind_at(PyObject *module, PyObject *args)
 {
     void *address;
@@ -202,6 +232,8 @@ PyMethodDef device_functions[] = {
      NULL},
     {"get_per_device_resource", get_per_device_resource, METH_VARARGS, NULL},
     {"set_per_device_resource", set_per_device_resource, METH_VARARGS, NULL},
+    {"request_thread_start", request_thread_start, METH_NOARGS, NULL},
+    {"request_thread_stop", request_thread_stop, METH_NOARGS, NULL},
     {"share", share, METH_VARARGS, NULL},
     {"kind_at", kind_at, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
