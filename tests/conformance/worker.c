@@ -221,6 +221,7 @@ void subject_end(rmm_resource_t *mr)
     if (rmm_sim_active()) {
         assert_int_equal(rmm_sim_allocated_bytes(0), 0);
         assert_int_equal(rmm_sim_allocated_bytes(1), 0);
+        assert_int_equal(rmm__sim_library_events(), 0);
         assert_string_equal(rmm__sim_violation_text(), "");
     }
 }

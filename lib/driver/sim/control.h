@@ -34,6 +34,10 @@ bool rmm__sim_fault_has_struck(void);
 /* The text of the last violation, "" before the first; valid until the next. */
 const char *rmm__sim_violation_text(void);
 
+/* The events that the library created through its driver table and did not destroy. One that it
+ * tried to destroy is not counted, whether or not that failed. */
+uint64_t rmm__sim_library_events(void);
+
 /* The device that this thread's calls go to. The simulated GPU is open. */
 int rmm__sim_device_set(int device);
 int rmm__sim_device_get(int *device_out);

@@ -188,14 +188,39 @@ FAULTED(
     stream_wait_event, (rmm_stream_t stream, rmm_driver_event_t event), (stream, event))
 FAULTED(stream_key, (rmm_stream_t stream, rmm_stream_key_t *key), (stream, key))
 FAULTED(legacy_is_open, (int *open_out), (open_out))
-FAULTED(event_create, (rmm_driver_event_t * event), (event))
-FAULTED(event_destroy, (rmm_driver_event_t event), (event))
 FAULTED(event_record, (rmm_driver_event_t event, rmm_stream_t stream), (event, stream))
 FAULTED(event_query, (rmm_driver_event_t event), (event))
 FAULTED(event_synchronize, (rmm_driver_event_t event), (event))
 FAULTED(capture_mode_exchange, (int *mode), (mode))
 
 #undef FAULTED
+
+/* rmm__sim_library_events() */
+static _Atomic(uint64_t) library_events;
+
+static int sim_event_create(rmm_driver_event_t *event)
+{
+    int error = rmm__sim_fault(SIM_FN_event_create);
+
+    error = error == RMM_DRIVER_OK ? rmm__sim_event_create(event) : error;
+    if (error == RMM_DRIVER_OK) {
+        atomic_fetch_add_explicit(&library_events, 1, memory_order_relaxed);
+    }
+    return error;
+}
+
+static int sim_event_destroy(rmm_driver_event_t event)
+{
+    int error = rmm__sim_fault(SIM_FN_event_destroy);
+
+    atomic_fetch_sub_explicit(&library_events, 1, memory_order_relaxed);
+    return error == RMM_DRIVER_OK ? rmm__sim_event_destroy(event) : error;
+}
+
+uint64_t rmm__sim_library_events(void)
+{
+    return atomic_load_explicit(&library_events, memory_order_relaxed);
+}
 
 /* `gone` is called after a failure as well. */
 static int

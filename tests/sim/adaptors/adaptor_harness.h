@@ -173,6 +173,7 @@ static inline void end_adaptor(rmm_resource_t *mr)
     assert_int_equal(rmm_sim_allocated_bytes(0), 0);
     assert_int_equal(location_bytes(), 0);
     assert_int_equal(location_count(), 0);
+    assert_int_equal(rmm__sim_library_events(), 0);
     assert_int_equal(rmm_sim_violations(), 0);
 }
 

@@ -246,6 +246,7 @@ static void end_scene(scene_t *s)
     rmm_resource_release(s->mr);
     assert_int_equal(stats_of(s->mr_of_1).current_count, 0);
     rmm_resource_release(s->mr_of_1);
+    assert_int_equal(rmm__sim_library_events(), 0);
     assert_int_equal(rmm_sim_violations(), 0);
 }
 

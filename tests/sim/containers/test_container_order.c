@@ -44,6 +44,7 @@ static int tear_down(void **state)
         rmm_resource_release(scene.mr[device]);
         assert_int_equal(rmm_sim_allocated_bytes(device), 0);
     }
+    assert_int_equal(rmm__sim_library_events(), 0);
     assert_int_equal(rmm_sim_violations(), 0);
     return 0;
 }
