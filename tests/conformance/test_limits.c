@@ -212,6 +212,30 @@ static void grows_up_to_the_limit_of_its_location(void **state)
     end(mr);
 }
 
+/* A block that needs more than the step in which a resource grows, and is no multiple of it. */
+static void a_large_block_leaves_the_limit_of_its_location(void **state)
+{
+    rmm_resource_t *mr = begin();
+    uint64_t limit;
+    void *ptr;
+
+    take(mr, BLOCK, &ptr);
+    give(mr, BLOCK, ptr);
+    limit = location_reserved(mr) + 48 * MIB;
+    limit_location(mr, limit);
+    for (size_t bytes = 10 * MIB; bytes < 160 * MIB; bytes += 7 * MIB) {
+        rmm_status_t status = rmm_resource_alloc(mr, bytes, 0, NULL, &ptr);
+
+        assert_in_range(location_reserved(mr), 0, limit);
+        if (status == RMM_OK) {
+            give(mr, bytes, ptr);
+        } else {
+            assert_int_equal(status, RMM_ERR_OUT_OF_MEMORY);
+        }
+    }
+    end(mr);
+}
+
 /* --- trims --------------------------------------------------------------------------- */
 
 static void trims_at_the_next_allocation(void **state)
@@ -250,6 +274,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(is_not_bound_by_the_limit_of_another_resource),
         cmocka_unit_test(holds_its_limit_with_many_threads),
         cmocka_unit_test(grows_up_to_the_limit_of_its_location),
+        cmocka_unit_test(a_large_block_leaves_the_limit_of_its_location),
         cmocka_unit_test(trims_at_the_next_allocation),
     };
 

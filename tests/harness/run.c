@@ -12,6 +12,7 @@
 #include "harness/harness.h"
 #include "harness/thread_cases.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fnmatch.h>
 #include <stdbool.h>
@@ -157,13 +158,44 @@ static void watch(struct CMUnitTest *tests, size_t count, char **threaded)
     free(is_threaded);
 }
 
+/* Segment, log and the like stay open until the program ends. */
+#define OPEN_FOR_LIFE 4
+
+static size_t count_descriptors(void)
+{
+    DIR *folder = opendir("/proc/self/fd");
+    size_t count = 0;
+
+    while (folder != NULL && readdir(folder) != NULL) {
+        count++;
+    }
+    if (folder != NULL) {
+        closedir(folder);
+    }
+    return count;
+}
+
+/* A real driver opens devices when it likes. */
+static bool leaves_descriptors(size_t open_before)
+{
+    const char *driver = getenv("RMM_DRIVER");
+    size_t open_after = count_descriptors();
+
+    if (open_after <= open_before + OPEN_FOR_LIFE ||
+        (driver != NULL && strcmp(driver, "sim") != 0)) {
+        return false;
+    }
+    fprintf(stderr, "the cases left %zu descriptors open\n", open_after - open_before);
+    return true;
+}
+
 static int run_cases(
     const char *group, const struct CMUnitTest *tests, size_t count,
     CMFixtureFunction setup, CMFixtureFunction teardown)
 {
     char **patterns = arguments + before_cases, **threaded = thread_cases_patterns();
     struct CMUnitTest *selected = calloc(count, sizeof(*selected));
-    size_t selected_count;
+    size_t selected_count, open_before;
     int failed;
 
     if (selected == NULL) {
@@ -183,7 +215,9 @@ static int run_cases(
     if (threaded != NULL) {
         watch(selected, selected_count, threaded);
     }
+    open_before = count_descriptors();
     failed = _cmocka_run_group_tests(group, selected, selected_count, setup, teardown);
+    failed += leaves_descriptors(open_before);
     free(selected);
     return failed;
 }

@@ -439,6 +439,23 @@ CASE(a_pending_request_shows_the_current_value_and_binds_no_successor)
 
 /* --- records that are still being written ------------------------------------------- */
 
+static bool a_reader_opens_the_ring(void)
+{
+    char path[2 * RMM_RUNTIME_DIR_BYTES + sizeof("/." RMM_EVENTS_SUFFIX)];
+    rmm_events_t events;
+    int fd;
+
+    snprintf(
+        path, sizeof(path), "%s/%s.%s", rmm__publisher.directory, rmm__publisher.name,
+        RMM_EVENTS_SUFFIX);
+    fd = open(path, O_RDONLY);
+    if (fd < 0 || rmm__events_attach(&events, fd, getuid()) != 0) {
+        return false;
+    }
+    rmm__events_close(&events);
+    return true;
+}
+
 /* As a thread leaves it that was overtaken by a whole round. */
 static void put_where_others_write(child_t *self, void *argument)
 {
@@ -461,6 +478,7 @@ static void put_where_others_write(child_t *self, void *argument)
     events->records[events->header.next % RMM_EVENTS_RECORDS].commit = 1;
     rmm__trace_put(&event, 0, 1);
     CHECK(events->header.lost == 1 && events->header.next == 2);
+    CHECK(a_reader_opens_the_ring());
     child_say(self, 'r');
 }
 

@@ -18,6 +18,44 @@ static rmm_resource_t *make(create_fn create)
     return mr;
 }
 
+static void assert_needs_a_place(rmm_status_t status)
+{
+    assert_int_equal(status, RMM_ERR_INVALID_ARGUMENT);
+    assert_non_null(strstr(rmm_last_error_message(), "out is NULL"));
+}
+
+/* Those of the adaptors: sim.adaptors. */
+TEST_CASE(a_creator_refuses_to_have_no_place_for_its_resource)
+{
+    static const create_fn creators[] = {
+        rmm_cuda_resource_create,   rmm_managed_resource_create,
+        rmm_pinned_resource_create, rmm_host_resource_create,
+        rmm_system_resource_create, rmm_async_managed_resource_create};
+    rmm_sam_headroom_options_t headroom = RMM_SAM_HEADROOM_OPTIONS_INIT;
+    rmm_resource_t *cuda = make(rmm_cuda_resource_create);
+
+    for (size_t i = 0; i < sizeof(creators) / sizeof(creators[0]); i++) {
+        assert_needs_a_place(creators[i](NULL));
+    }
+    headroom.headroom_bytes = 1000;
+    assert_needs_a_place(rmm_sam_headroom_resource_create(&headroom, NULL));
+    assert_needs_a_place(rmm_async_resource_create(NULL, NULL));
+    assert_needs_a_place(rmm_auto_resource_create(NULL, NULL));
+    assert_int_equal(
+        rmm_pool_resource_create(cuda, NULL, NULL), RMM_ERR_INVALID_ARGUMENT);
+    assert_int_equal(
+        rmm_arena_resource_create(cuda, NULL, NULL), RMM_ERR_INVALID_ARGUMENT);
+    assert_int_equal(
+        rmm_fixed_size_resource_create(cuda, NULL, NULL), RMM_ERR_INVALID_ARGUMENT);
+    assert_int_equal(
+        rmm_binning_resource_create(cuda, NULL, NULL), RMM_ERR_INVALID_ARGUMENT);
+    assert_int_equal(
+        rmm_resource_create_from_spec("cuda", NULL), RMM_ERR_INVALID_ARGUMENT);
+    assert_int_equal(cuda->references, 1);
+    assert_int_equal(rmm_sim_allocated_bytes(0), 0);
+    rmm_resource_release(cuda);
+}
+
 TEST_CASE(pinned_memory_is_the_hosts_and_calls_its_device)
 {
     rmm_resource_t *pinned = make(rmm_pinned_resource_create);
