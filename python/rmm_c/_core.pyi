@@ -1,7 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """The types of src/*.c; tests/test_documents.py compares both."""
 import os
-from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Type, TypeVar, Union
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Tuple,
+    Type,
+    TypeVar,
+    Union,
+)
 
 _Buffer = TypeVar("_Buffer", bound="Buffer")
 _Path = Union[str, "os.PathLike[str]"]
@@ -24,6 +36,9 @@ DEVICE_HOST: int
 HOST_ACCESSIBLE: int
 LOGGING_FORMAT_POOL_SIZE: int
 POOL_NO_PEER_ACCESS: int
+POOL_SLEEP_DISCARD: int
+POOL_SLEEP_KEEP_HOST: int
+POOL_SLEEP_WAIT: int
 POOL_VIRTUAL: int
 STREAM_LEGACY: int
 STREAM_NEVER_CAPTURES: int
@@ -117,6 +132,11 @@ def binning_add_bin(
     self: Resource, allocation_size: int, bin: Optional[Resource] = ..., /
 ) -> None: ...
 def create_from_spec(self: Resource, spec: str, /) -> None: ...
+def pool_sleep(
+    self: Resource, flags: int, discarded: Sequence[int], host: Optional[Resource], /
+) -> None: ...
+def pool_wake(self: Resource, /) -> None: ...
+def pool_state(self: Resource, /) -> str: ...
 def check_spec(spec: str, /) -> None: ...
 def create_callback(
     self: Resource,

@@ -208,6 +208,9 @@ static const struct {
     {"HOST_ACCESSIBLE", RMM_HOST_ACCESSIBLE},
     {"LOGGING_FORMAT_POOL_SIZE", RMM_LOGGING_FORMAT_POOL_SIZE},
     {"POOL_NO_PEER_ACCESS", RMM_POOL_NO_PEER_ACCESS},
+    {"POOL_SLEEP_DISCARD", RMM_POOL_SLEEP_DISCARD},
+    {"POOL_SLEEP_KEEP_HOST", RMM_POOL_SLEEP_KEEP_HOST},
+    {"POOL_SLEEP_WAIT", RMM_POOL_SLEEP_WAIT},
     {"POOL_VIRTUAL", RMM_POOL_VIRTUAL},
     {"STREAM_LEGACY", 1},
     {"STREAM_NEVER_CAPTURES", RMM_STREAM_NEVER_CAPTURES},
@@ -237,7 +240,8 @@ PyMODINIT_FUNC PyInit__core(void)
 {
     PyMethodDef *parts[] = {callback_functions, creator_functions, device_functions,
                             figure_functions,   log_functions,     memory_functions,
-                            dlpack_functions,   stream_functions,  exchange_functions};
+                            dlpack_functions,   stream_functions,  exchange_functions,
+                            sleep_functions};
     PyObject *module = PyModule_Create(&definition);
 
     if (module == NULL) {

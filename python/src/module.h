@@ -177,6 +177,7 @@ extern PyMethodDef creator_functions[];
 extern PyMethodDef device_functions[];
 extern PyMethodDef dlpack_functions[];
 extern PyMethodDef exchange_functions[];
+extern PyMethodDef sleep_functions[];
 extern PyMethodDef figure_functions[];
 extern PyMethodDef log_functions[];
 extern PyMethodDef memory_functions[];

@@ -13,6 +13,8 @@ from unittest import mock
 
 import pytest
 
+import rmm_c
+
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
 
 
@@ -39,7 +41,7 @@ def calls_of(made):
 
 def test_all_python_examples_are_tried_here():
     names = {path.name for path in EXAMPLES.glob("*.py")}
-    assert names == {"pytorch.py", "cupy_arrays.py"}
+    assert names == {"pytorch.py", "pytorch_sleep.py", "cupy_arrays.py"}
     for name in names:
         ast.parse((EXAMPLES / name).read_text(encoding="utf-8"), feature_version=(3, 9))
 
@@ -53,6 +55,28 @@ def test_pytorch_gets_the_allocator_before_it_allocates(package, capsys):
     changed = [i for i, name in enumerate(calls) if name.endswith("change_current_allocator")]
     assert len(changed) == 1 and changed[0] < calls.index("nn.Linear")
     assert "held from the driver" in capsys.readouterr().out
+
+
+def test_a_pytorch_model_sleeps_while_another_program_runs(package, capsys):
+    torch = package("torch")
+    torch.cuda.mem_get_info.return_value = (1 << 30, 1 << 30)
+    torch.nn.Linear.side_effect = lambda *a, **k: mock.MagicMock()
+    del torch.empty.return_value.untyped_storage
+    del torch.empty.return_value.__cuda_array_interface__
+    default = rmm_c.mr.get_current_device_resource()
+    pools = []
+
+    def empty(*args, **kwargs):
+        pools.append(rmm_c.mr.get_current_device_resource())
+        return pools[0].allocate(1000)
+
+    torch.empty.side_effect = empty
+    with mock.patch.object(ctypes, "cast"), mock.patch("subprocess.run") as run:
+        run.side_effect = lambda *a, **k: pools.append(pools[0].state)
+        runpy.run_path(str(EXAMPLES / "pytorch_sleep.py"), run_name="__main__")
+    rmm_c.mr.set_current_device_resource(default)
+    assert pools[1] == "asleep" and pools[0].state == "awake"
+    assert "the model says the same" in capsys.readouterr().out
 
 
 def test_cupy_gets_the_allocator_before_it_allocates(package, capsys):

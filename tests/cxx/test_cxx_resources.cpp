@@ -175,6 +175,29 @@ CASE(adaptors_serve_or_refuse_when_memory_is_short)
     CHECK(pool.get_stats().maximum_bytes == pool.maximum_bytes());
 }
 
+CASE(a_pool_sleeps_and_wakes)
+{
+    rmmc::pool_options options;
+    rmmc::pool_sleep_options discarding;
+    options.flags = RMM_POOL_VIRTUAL;
+    options.initial_bytes = 1 << 21;
+    rmmc::pool_resource pool(rmmc::resource(), options);
+    void *block = pool.allocate({}, 1000);
+
+    pool.sleep();
+    CHECK(pool.state() == RMM_POOL_ASLEEP && pool.reserved_bytes() == 0);
+    CHECK(pool.get_stats().asleep_bytes == 1 << 21);
+    THROWS(rmmc::busy_error, pool.allocate({}, 1000));
+    THROWS(rmmc::busy_error, pool.sleep());
+    pool.wake();
+    CHECK(pool.state() == RMM_POOL_AWAKE && pool.reserved_bytes() == 1 << 21);
+    discarding.flags = RMM_POOL_SLEEP_DISCARD;
+    pool.sleep(discarding);
+    pool.wake();
+    pool.deallocate({}, block, 1000);
+    THROWS(rmmc::unsupported, rmmc::pool_resource(rmmc::cuda_resource()).sleep());
+}
+
 CASE(options_and_getters_agree)
 {
     rmmc::pool_options pool_options;

@@ -236,6 +236,11 @@ def run_example_torch():
     assert left["pool"].stats().peak_bytes > 4 << 20
 
 
+def run_example_torch_sleep():
+    torch_with_a_gpu()
+    run_example("pytorch_sleep.py")
+
+
 def run_example_cupy():
     import cupy
 

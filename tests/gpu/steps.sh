@@ -409,7 +409,7 @@ overhead() { # LIBRMM_C
 step_python() {
     local program
     attempt "Python package built" 120 python_built
-    for program in core torch torch_mempool jax cupy numba cuda_core example_torch example_cupy; do
+    for program in core torch torch_mempool jax cupy numba cuda_core example_torch example_torch_sleep example_cupy; do
         if ! python_program $program >"$work/python.out" 2>"$work/python.err"; then
             if [ "$(cat "$work/python.rc")" = 77 ]; then
                 row "rmm_c: $program" skipped "$(tail -n 1 "$work/python.err")"

@@ -36,6 +36,7 @@
 #include <rmm/managed_resource.h>
 #include <rmm/pinned_resource.h>
 #include <rmm/pool_resource.h>
+#include <rmm/pool_sleep.h>
 #include <rmm/resource_spec.h>
 #include <rmm/sam_headroom_resource.h>
 #include <rmm/system_resource.h>
@@ -248,6 +249,7 @@ class async_managed_resource : public host_device_resource
 };
 
 using pool_options = with_defaults<rmm_pool_options_t>;
+using pool_sleep_options = with_defaults<rmm_pool_sleep_options_t>;
 
 /** Over memory that the host can access too, a pool's can be as well:
  * host_device_resource(pool) checks that. The same holds for the three that follow. */
@@ -276,6 +278,22 @@ class pool_resource : public device_resource
     std::uint64_t reserved_bytes() const
     {
         return get_stats().reserved_bytes;
+    }
+
+    /** Give all memory back to the device until wake(): rmm/pool_sleep.h.
+     *  @throws busy_error it is asleep, or in use; unsupported: it is not virtual */
+    void sleep(const rmm_pool_sleep_options_t &options = pool_sleep_options())
+    {
+        detail::call().check(rmm_pool_sleep(get(), &options));
+    }
+    /** @throws out_of_memory the device has too little: it is still asleep */
+    void wake()
+    {
+        detail::call().check(rmm_pool_wake(get()));
+    }
+    rmm_pool_state_t state() const
+    {
+        return detail::figure_of<rmm_pool_state_t>(rmm_pool_get_state, *this);
     }
 };
 

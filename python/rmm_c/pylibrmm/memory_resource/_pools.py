@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Resources that take memory in large pieces and hand out blocks of it."""
-from typing import List, Optional
+from contextlib import contextmanager
+from typing import Any, Iterable, Iterator, List, Optional, Union
 
 from rmm_c import _core
 from rmm_c.errors import also_saying
@@ -10,6 +11,15 @@ from rmm_c.pylibrmm.memory_resource._base import (
     UpstreamResourceAdaptor,
     one_upstream,
 )
+
+
+def _address(block: Any) -> int:
+    """Where a block begins: an address, or that of a buffer, an array or a tensor."""
+    if hasattr(block, "untyped_storage"):  # a tensor of PyTorch may begin behind its block
+        return int(block.untyped_storage().data_ptr())
+    if hasattr(block, "__cuda_array_interface__"):
+        return int(block.__cuda_array_interface__["data"][0])
+    return int(getattr(block, "ptr", block))
 
 
 class PoolMemoryResource(UpstreamResourceAdaptor):
@@ -58,6 +68,66 @@ class PoolMemoryResource(UpstreamResourceAdaptor):
     def get_maximum_pool_size(self) -> int:
         """The limit; 0: none."""
         return _core.query(self, "pool_maximum")
+
+    def sleep(
+        self,
+        discard: Union[bool, Iterable[Any]] = False,
+        *,
+        wait: bool = False,
+        keep_host: bool = False,
+        host: Optional[DeviceMemoryResource] = None,
+    ) -> None:
+        """Copy what the blocks hold to host memory, and give all memory back to the GPU.
+
+        Only a virtual pool can. Until wake() no work may use its blocks; then they are where they
+        were, with their contents. docs/sleep.md says more.
+
+        Parameters
+        ----------
+        discard
+            True: contents are not kept. Or the blocks whose contents are not: addresses, buffers,
+            arrays or tensors that begin with their block.
+        wait
+            Allocations wait until the pool wakes. Else they raise AsleepError.
+        keep_host
+            Keep the host memory for the next sleep: to allocate it takes longer than the copy.
+        host
+            A resource of host memory for the contents; pinned memory by default.
+        """
+        flags = (
+            (_core.POOL_SLEEP_DISCARD if discard is True else 0)
+            | (_core.POOL_SLEEP_WAIT if wait else 0)
+            | (_core.POOL_SLEEP_KEEP_HOST if keep_host else 0)
+        )
+        blocks = [] if isinstance(discard, bool) else [_address(block) for block in discard]
+        _core.pool_sleep(self, flags, blocks, host)
+
+    def wake(self) -> None:
+        """Take the memory again, at the same addresses, with the contents.
+
+        Raises OutOfMemoryError where the GPU has too little: the pool is still asleep.
+        """
+        _core.pool_wake(self)
+
+    @contextmanager
+    def asleep(self, *args: Any, **kwargs: Any) -> Iterator[None]:
+        """Sleep, with the arguments of sleep(), to the end of the block.
+
+        >>> pool = VirtualPoolMemoryResource("2MiB")
+        >>> with pool.asleep():
+        ...     pool.state, pool.pool_size()
+        ('asleep', 0)
+        """
+        self.sleep(*args, **kwargs)
+        try:
+            yield
+        finally:
+            self.wake()
+
+    @property
+    def state(self) -> str:
+        """'awake', 'falling asleep', 'asleep' or 'waking'."""
+        return _core.pool_state(self)
 
 
 class VirtualPoolMemoryResource(PoolMemoryResource):
