@@ -94,6 +94,9 @@ static outcome_t begin_to_settle(engine_t *engine)
 {
     switch (engine->sleep_state) {
     case ENGINE_AWAKE:
+        if (rmm__engine_exported_bytes(engine) != 0) {
+            return REFUSED; /* none can be exported from here on */
+        }
         engine->sleep_state = ENGINE_SETTLING;
         return BEGUN;
     case ENGINE_ASLEEP:
@@ -304,8 +307,17 @@ static rmm_status_t raise_all(engine_t *engine, rmm_stream_t stream)
 /* Begin, with all threads out of the way. */
 static rmm_status_t settle(engine_t *engine)
 {
-    if (wait_until(engine, begin_to_settle, 0) == ALREADY) {
+    switch (wait_until(engine, begin_to_settle, 0)) {
+    case ALREADY:
         return rmm__error(RMM_ERR_ASLEEP, "the pool is asleep already");
+    case REFUSED:
+        return rmm__error(
+            RMM_ERR_IN_USE,
+            "other processes may use %" PRIu64 " bytes of the pool, which were "
+            "exported: free these blocks, and trim the pool",
+            rmm__engine_exported_bytes(engine));
+    default:
+        break;
     }
     if (wait_until(engine, begin_to_fall, SETTLE_SECONDS) != BEGUN) {
         change_state(engine, ENGINE_AWAKE);
