@@ -148,23 +148,36 @@ refuse(rmm_resource_t *mr, const bound_t *bound, uint64_t bytes, bool of_locatio
 
 /* --- trims ---------------------------------------------------------------------------- */
 
-/* On the request thread, which has not chosen a device: the one of what it trims becomes its own,
- * unless that would make a context. A scope that restored device 0 would make one there. */
-static bool may_use(int device)
+/* The device becomes this thread's, unless that would make its context. */
+static bool stand_on(const rmm_driver_t *driver, int device)
 {
-    rmm_status_t status;
-    const rmm_driver_t *driver = device >= 0 ? rmm__driver(&status) : NULL;
     int active = 0;
 
-    return device < 0 ||
-           (driver != NULL && driver->device_active(device, &active) == RMM_DRIVER_OK &&
-            active != 0 && driver->device_set(device) == RMM_DRIVER_OK);
+    return driver->device_active(device, &active) == RMM_DRIVER_OK && active != 0 &&
+           driver->device_set(device) == RMM_DRIVER_OK;
+}
+
+/* The request thread has not chosen a device. A scope that restored device 0 (a trim, the end of a
+ * resource whose last reference is a walk's) would make a context there. */
+static void stand_on_used_device(void)
+{
+    const rmm_driver_t *driver = rmm__driver_if_open();
+    int count = 0;
+
+    if (driver != NULL && driver->device_count(&count) == RMM_DRIVER_OK) {
+        for (int device = 0; device < count && !stand_on(driver, device); device++) {
+            continue;
+        }
+    }
 }
 
 static void trim(rmm_resource_t *mr, uint64_t keep_bytes)
 {
-    if (is_request_thread && !may_use(mr->device)) {
-        return;
+    const rmm_driver_t *driver = rmm__driver_if_open();
+
+    if (is_request_thread && mr->device >= 0 &&
+        (driver == NULL || !stand_on(driver, mr->device))) {
+        return; /* it has no memory there */
     }
     /* ignored: a resource that cannot be trimmed has no free memory */
     (void)atomic_load_explicit(&mr->ops, memory_order_relaxed)
@@ -279,7 +292,10 @@ static void obey_limit(uint32_t location)
 
 void rmm__limits_obey_idle(void)
 {
-    is_request_thread = true;
+    if (!is_request_thread) {
+        is_request_thread = true;
+        stand_on_used_device();
+    }
     obey_trim();
     rmm__block_report_obey();
     for (uint32_t i = 0; i < RMM_SEGMENT_LOCATIONS; i++) {

@@ -179,6 +179,12 @@ const rmm_driver_t *rmm__driver(rmm_status_t *status_out)
     return driver;
 }
 
+const rmm_driver_t *rmm__driver_if_open(void)
+{
+    /* acquire: pairs with the release store in choose() */
+    return atomic_load_explicit(&chosen, memory_order_acquire);
+}
+
 static rmm_status_t status_of(int error)
 {
     switch (error) {

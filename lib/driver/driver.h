@@ -24,6 +24,9 @@
  */
 const rmm_driver_t *rmm__driver(rmm_status_t *status_out);
 
+/* The table if it is open already, else NULL: opens nothing, and is no error. */
+const rmm_driver_t *rmm__driver_if_open(void);
+
 /* Each returns NULL on failure and sets the last error. Used by driver.c only. */
 const rmm_driver_t *rmm__driver_cuda_open(rmm_status_t *status_out);
 const rmm_driver_t *rmm__driver_hip_open(rmm_status_t *status_out);
