@@ -103,6 +103,8 @@ TEST_CASE(knows_which_resources_have_a_size)
 
     assert_int_equal(replay_resource_sizes("pool"), 2);
     assert_int_equal(replay_resource_sizes("pool-virtual"), 2);
+    assert_int_equal(replay_resource_sizes("auto"), 2);
+    assert_int_equal(replay_resource_sizes("statistics+auto:1GiB"), 0);
     assert_int_equal(replay_resource_sizes("binning"), 2);
     assert_int_equal(replay_resource_sizes("limiting:1GiB+pool_managed"), 2);
     assert_int_equal(replay_resource_sizes("arena"), 1);

@@ -20,7 +20,7 @@ unsigned replay_resource_sizes(const char *resource)
         return 0;
     }
     if (strncmp(innermost, "pool", strlen("pool")) == 0 ||
-        strcmp(innermost, "binning") == 0) {
+        strcmp(innermost, "auto") == 0 || strcmp(innermost, "binning") == 0) {
         return 2;
     }
     return strcmp(innermost, "arena") == 0 ? 1 : 0;
@@ -88,7 +88,9 @@ static const char *parse_path(const char *text, void *field)
 static const tool_option_t table[] = {
     {"resource", 0, "SPEC", parse_resource, FIELD(resource),
      "the resource that serves the allocations, written as in RMM_RESOURCE:\npool "
-     "(default), pool_virtual, arena, async, cuda, managed,\nstatistics+pool:50%, ..."},
+     "(default), auto, pool_virtual, arena, async, cuda, "
+     "managed,\nstatistics+pool:50%, "
+     "..."},
     {"pool-bytes", 0, "N", parse_pool_bytes, FIELD(pool_bytes),
      "size of the pool, initial and maximum, or of the arena,\n"
      "rounded down to 256 (KiB, MiB, GiB, TiB may follow the\n"
@@ -148,6 +150,7 @@ const tool_command_t replay_command = {
         "wrong usage.",
 };
 
+/* Not auto: sizes are exact to 256 bytes, and figures of two machines are of the same resource. */
 static const char default_resource[] = "pool";
 
 static bool runs_otherwise(const replay_options_t *options)
