@@ -399,7 +399,7 @@ static rmm_status_t
 map_shared(const rmm_driver_t *driver, const rmm_shared_t *shared, import_t *import)
 {
     rmm_driver_scope_t scope;
-    int device;
+    int device = -1;
     rmm_status_t status = find_device(driver, shared->uuid, &device);
 
     if (status == RMM_OK) {
