@@ -84,6 +84,15 @@ int rmm__cuda_mempool_alloc(
     rmm_driver_mempool_t pool, void **ptr, size_t bytes, rmm_stream_t stream);
 int rmm__cuda_mempool_free(void *ptr, rmm_stream_t stream);
 int rmm__cuda_mempool_access(rmm_driver_mempool_t pool, uint32_t devices);
+int rmm__cuda_mempool_export(
+    rmm_driver_mempool_t pool, uint32_t type, rmm_driver_handle_t *handle);
+int rmm__cuda_mempool_export_pointer(
+    const void *ptr, unsigned char data[RMM_DRIVER_HANDLE_BYTES]);
+int rmm__cuda_mempool_import(
+    const rmm_driver_handle_t *handle, rmm_driver_mempool_t *pool);
+int rmm__cuda_mempool_import_pointer(
+    rmm_driver_mempool_t pool, const unsigned char data[RMM_DRIVER_HANDLE_BYTES],
+    void **ptr);
 int rmm__cuda_peer_can_access(int device, int peer, int *can);
 
 /* ---- cuda_virtual.c ---- */

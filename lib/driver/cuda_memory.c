@@ -301,6 +301,78 @@ int rmm__cuda_mempool_access(rmm_driver_mempool_t pool, uint32_t devices)
     return CALL(cudaMemPoolSetAccess(native_pool(pool), access, count));
 }
 
+/* ---- between processes ---- */
+
+static_assert(
+    sizeof(struct cudaMemPoolPtrExportData) == RMM_DRIVER_HANDLE_BYTES,
+    "size of RMM_DRIVER_HANDLE_BYTES");
+
+int rmm__cuda_mempool_export(
+    rmm_driver_mempool_t pool, uint32_t type, rmm_driver_handle_t *handle)
+{
+    bool is_fd = type == RMM_DRIVER_HANDLE_POSIX;
+    rmm_driver_handle_t fresh = {.type = type, .fd = -1};
+    int error = RMM_DRIVER_WAITS(CALL(cudaMemPoolExportToShareableHandle(
+        is_fd ? (void *)&fresh.fd : fresh.bytes, native_pool(pool),
+        (enum cudaMemAllocationHandleType)type, 0)));
+
+    if (error == RMM_DRIVER_OK && is_fd) {
+        fresh.fd = rmm__cuda_own_descriptor(fresh.fd);
+        error = fresh.fd >= 0 ? RMM_DRIVER_OK : (int)cudaErrorOperatingSystem;
+    }
+    if (error == RMM_DRIVER_OK) {
+        *handle = fresh;
+    }
+    return error;
+}
+
+int rmm__cuda_mempool_export_pointer(
+    const void *ptr, unsigned char data[RMM_DRIVER_HANDLE_BYTES])
+{
+    struct cudaMemPoolPtrExportData fresh;
+    int error = RMM_DRIVER_WAITS(
+        CALL(cudaMemPoolExportPointer(&fresh, (void *)(uintptr_t)ptr)));
+
+    if (error == RMM_DRIVER_OK) {
+        memcpy(data, &fresh, sizeof(fresh));
+    }
+    return error;
+}
+
+int rmm__cuda_mempool_import(
+    const rmm_driver_handle_t *handle, rmm_driver_mempool_t *pool)
+{
+    rmm_driver_handle_t copy = *handle;
+    cudaMemPool_t fresh;
+    int error = RMM_DRIVER_WAITS(CALL(cudaMemPoolImportFromShareableHandle(
+        &fresh,
+        handle->type == RMM_DRIVER_HANDLE_POSIX ? (void *)(uintptr_t)handle->fd
+                                                : copy.bytes,
+        (enum cudaMemAllocationHandleType)handle->type, 0)));
+
+    if (error == RMM_DRIVER_OK) {
+        *pool = (rmm_driver_mempool_t)(void *)fresh;
+    }
+    return error;
+}
+
+int rmm__cuda_mempool_import_pointer(
+    rmm_driver_mempool_t pool, const unsigned char data[RMM_DRIVER_HANDLE_BYTES],
+    void **ptr)
+{
+    struct cudaMemPoolPtrExportData copy;
+    void *fresh;
+    int error;
+
+    memcpy(&copy, data, sizeof(copy));
+    error = RMM_DRIVER_WAITS(
+        CALL(cudaMemPoolImportPointer(&fresh, native_pool(pool), &copy)));
+    if (error == RMM_DRIVER_OK) {
+        *ptr = fresh;
+    }
+    return error;
+}
+
 /* ---- a pool's blocks: through the driver where it has them, some 30 ns less a call ---- */
 
 typedef CUresult (*alloc_from_pool_fn)(CUdeviceptr *, size_t, CUmemoryPool, CUstream);

@@ -171,6 +171,42 @@ int rmm__hip_mempool_access(rmm_driver_mempool_t pool, uint32_t devices)
         POOLS, rmm__hip.hipMemPoolSetAccess(native_pool(pool), access, count));
 }
 
+/* Memory is shared over CUDA only. */
+int rmm__hip_mempool_export(
+    rmm_driver_mempool_t pool, uint32_t type, rmm_driver_handle_t *handle)
+{
+    (void)pool;
+    (void)type;
+    (void)handle;
+    return RMM_DRIVER_NOT_SUPPORTED;
+}
+
+int rmm__hip_mempool_export_pointer(
+    const void *ptr, unsigned char data[RMM_DRIVER_HANDLE_BYTES])
+{
+    (void)ptr;
+    (void)data;
+    return RMM_DRIVER_NOT_SUPPORTED;
+}
+
+int rmm__hip_mempool_import(
+    const rmm_driver_handle_t *handle, rmm_driver_mempool_t *pool)
+{
+    (void)handle;
+    (void)pool;
+    return RMM_DRIVER_NOT_SUPPORTED;
+}
+
+int rmm__hip_mempool_import_pointer(
+    rmm_driver_mempool_t pool, const unsigned char data[RMM_DRIVER_HANDLE_BYTES],
+    void **ptr)
+{
+    (void)pool;
+    (void)data;
+    (void)ptr;
+    return RMM_DRIVER_NOT_SUPPORTED;
+}
+
 /* ---- virtual memory ---- */
 
 static int allocation_here(hip_allocation_t *properties)

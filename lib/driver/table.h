@@ -199,6 +199,20 @@ typedef struct rmm_driver {
      * is no peer. The host's memory needs no peers. */
     int (*mempool_access)(rmm_driver_mempool_t pool, uint32_t devices);
 
+    /* Between processes, of a pool that was created for handles of `type`: its handle, as that of
+     * physical_export(), and the data that names a block of it, which is borrowed until it is freed.
+     * An imported pool gives no memory; its blocks are freed before the exporter frees them, by
+     * mempool_free(), and it is destroyed as any other. */
+    int (*mempool_export)(
+        rmm_driver_mempool_t pool, uint32_t type, rmm_driver_handle_t *handle);
+    int (*mempool_export_pointer)(
+        const void *ptr, unsigned char data[RMM_DRIVER_HANDLE_BYTES]);
+    int (*mempool_import)(
+        const rmm_driver_handle_t *handle, rmm_driver_mempool_t *pool);
+    int (*mempool_import_pointer)(
+        rmm_driver_mempool_t pool, const unsigned char data[RMM_DRIVER_HANDLE_BYTES],
+        void **ptr);
+
     /* Virtual memory of the current device. Sizes are multiples of the granularity.
      * What address_map() maps cannot be accessed until address_access() lets a set of devices
      * read and write it: whole mappings, one or more beside each other. address_unmap() takes

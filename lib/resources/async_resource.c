@@ -303,6 +303,7 @@ static rmm_status_t create(
         .in_host_memory = in_host_memory,
         .end = RMM_MEMPOOL_DESTROY,
         .keeps_barrier = options->initial_pool_bytes != 0 && !in_host_memory,
+        .handle_types = in_host_memory ? 0 : options->handle_types,
         .waits = (options->flags & RMM_ASYNC_WAIT_BEFORE_REFUSAL) != 0};
     rmm_driver_scope_t scope;
     rmm_status_t status = rmm__driver_scope_enter(&scope, driver, device);

@@ -74,6 +74,7 @@ typedef struct rmm_mempool_resource {
     rmm_tracked_t tracked; /* first member */
     rmm_mempool_t *pool;   /* one reference */
     bool waits;            /* before it refuses a request */
+    uint32_t handle_types; /* by which other processes get its blocks; 0: none do */
 } rmm_mempool_resource_t;
 
 /* The plan for a new resource. */
@@ -86,6 +87,7 @@ typedef struct rmm_mempool_plan {
     rmm_driver_mempool_t handle;
     bool in_host_memory;       /* as rmm_resource_desc_t */
     rmm_mempool_end_t end;     /* on failure nothing becomes of it */
+    uint32_t handle_types;     /* for other processes; 0: the pool is not shared */
     bool waits;                /* RMM_ASYNC_WAIT_BEFORE_REFUSAL */
     bool keeps_barrier;        /* the pool has memory already */
     rmm_tracked_t **instances; /* shared by all creators; NULL: not shared */
@@ -98,6 +100,7 @@ typedef struct rmm_mempool_plan {
         .dealloc = rmm__tracked_dealloc, .trim = rmm__mempool_trim,                    \
         .destroy = rmm__mempool_destroy, .refresh = rmm__mempool_refresh,              \
         .ready_on_all_streams = false, .owns_blocks = true,                            \
+        .share = rmm__mempool_share_block,                                             \
     }
 
 /* The ops. */
@@ -106,6 +109,9 @@ rmm__mempool_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_
 rmm_status_t rmm__mempool_trim(rmm_resource_t *mr, size_t keep_bytes);
 void rmm__mempool_destroy(rmm_resource_t *mr);
 void rmm__mempool_refresh(const rmm_resource_t *mr);
+rmm_status_t rmm__mempool_share_block(
+    rmm_resource_t *mr, const struct rmm_sharing_request *request,
+    struct rmm_shared *shared, bool *is_mine_out);
 
 /* RMM_OK, or RMM_ERR_UNSUPPORTED where the device has no memory pools. */
 rmm_status_t rmm__mempool_require(const rmm_driver_t *driver, int device);

@@ -344,7 +344,8 @@ static rmm_status_t make(const rmm_mempool_plan_t *plan, rmm_tracked_t **out)
     bool is_on_host;
     rmm_mempool_resource_t model = {
         .tracked = {.source = &source, .instance_key = plan->instance_key},
-        .waits = plan->waits};
+        .waits = plan->waits,
+        .handle_types = plan->handle_types};
     rmm_status_t status = rmm__mempool_open(plan, &model.pool);
 
     if (status != RMM_OK) {

@@ -238,7 +238,9 @@ void rmm_pool_export_release(rmm_pool_exported_t *exported)
 typedef struct import {
     rmm_pool_imported_t public; /* first member */
     const rmm_driver_t *driver;
-    char *address;
+    rmm_driver_mempool_t pool; /* of a block of a CUDA memory pool; else NULL */
+    void *block;
+    char *address; /* of mapped pieces */
     uint64_t address_bytes;
     uint32_t mapped; /* parts, from the first */
     uint32_t count;
@@ -306,6 +308,31 @@ static void unmap(import_t *import)
             " failed: %s (%d)",
             import->public.device, (void *)import->address, import->address_bytes,
             driver->error_name(error), error);
+    }
+}
+
+/* Give up a block of another process's CUDA pool: the block, then the pool. In a driver scope. */
+static void leave_pool(const import_t *import)
+{
+    const rmm_driver_t *driver = import->driver;
+    int error = RMM_DRIVER_OK;
+    rmm_stream_t stream;
+
+    if (import->block != NULL) {
+        error = driver->stream_create(RMM_STREAM_NON_BLOCKING, &stream);
+        if (error == RMM_DRIVER_OK) {
+            error = driver->mempool_free(import->block, stream);
+            (void)driver->stream_synchronize(stream);
+            (void)driver->stream_destroy(stream);
+        }
+    }
+    if (error == RMM_DRIVER_OK) {
+        error = driver->mempool_destroy(import->pool);
+    }
+    if (error != RMM_DRIVER_OK && error != RMM_DRIVER_UNLOADING) {
+        rmm__log_error(
+            "device %d: freeing imported memory at %p failed: %s (%d)",
+            import->public.device, import->block, driver->error_name(error), error);
     }
 }
 
@@ -391,8 +418,51 @@ static rmm_status_t map_pieces(import_t *import, const rmm_shared_t *shared)
     if (error != RMM_DRIVER_OK) {
         status = refused(driver, error, call, shared);
         unmap(import);
+        return status;
     }
-    return status;
+    import->public.ptr = import->address + shared->offset;
+    return RMM_OK;
+}
+
+/* The pool is open to its own device; peers get access where the driver lets them in. */
+static rmm_status_t take_block(import_t *import, const rmm_shared_t *shared)
+{
+    const rmm_driver_t *driver = import->driver;
+    uint32_t peers = rmm__driver_peers(driver, import->public.device);
+    int error = driver->mempool_import(&shared->parts[0].handle, &import->pool);
+
+    if (error != RMM_DRIVER_OK) {
+        import->pool = NULL;
+        return refused(driver, error, "importing the memory pool", shared);
+    }
+    if (peers != 0) {
+        (void)driver->mempool_access(import->pool, peers);
+    }
+    error =
+        driver->mempool_import_pointer(import->pool, shared->pointer, &import->block);
+    if (error != RMM_DRIVER_OK) {
+        import->block = NULL;
+        leave_pool(import);
+        return refused(driver, error, "importing a block", shared);
+    }
+    import->public.ptr = (char *)import->block + shared->offset;
+    return RMM_OK;
+}
+
+/* What the device must have for this. */
+static rmm_status_t
+check_device(const rmm_driver_t *driver, const rmm_shared_t *shared, int device)
+{
+    if (shared->kind == RMM_SHARING_MEMPOOL) {
+        return rmm__driver_require(
+            driver, RMM_ATTRIBUTE_MEMORY_POOL_HANDLE_TYPES, device,
+            "cannot import memory pools");
+    }
+    return rmm__driver_require(
+        driver,
+        shared->handle_type == RMM_DRIVER_HANDLE_POSIX ? RMM_ATTRIBUTE_POSIX_HANDLES
+                                                       : RMM_ATTRIBUTE_FABRIC_HANDLES,
+        device, "cannot import memory by handles of this type");
 }
 
 static rmm_status_t
@@ -403,12 +473,7 @@ map_shared(const rmm_driver_t *driver, const rmm_shared_t *shared, import_t *imp
     rmm_status_t status = find_device(driver, shared->uuid, &device);
 
     if (status == RMM_OK) {
-        status = rmm__driver_require(
-            driver,
-            shared->handle_type == RMM_DRIVER_HANDLE_POSIX
-                ? RMM_ATTRIBUTE_POSIX_HANDLES
-                : RMM_ATTRIBUTE_FABRIC_HANDLES,
-            device, "cannot import memory by handles of this type");
+        status = check_device(driver, shared, device);
     }
     if (status == RMM_OK) {
         status = rmm__driver_scope_enter(&scope, driver, device);
@@ -420,9 +485,8 @@ map_shared(const rmm_driver_t *driver, const rmm_shared_t *shared, import_t *imp
     import->count = shared->count;
     import->public.device = device;
     import->public.bytes = shared->bytes;
-    status = map_pieces(import, shared);
-    import->public.ptr =
-        import->address != NULL ? import->address + shared->offset : NULL;
+    status = shared->kind == RMM_SHARING_MEMPOOL ? take_block(import, shared)
+                                                 : map_pieces(import, shared);
     rmm__driver_scope_leave(&scope);
     return status;
 }
@@ -472,7 +536,11 @@ void rmm_pool_import_release(rmm_pool_imported_t *imported)
     if (rmm__driver(&status) != NULL &&
         rmm__driver_scope_enter(&scope, import->driver, imported->device) == RMM_OK) {
         (void)rmm__driver_wait_all_devices(import->driver, imported->device);
-        unmap(import);
+        if (import->pool != NULL) {
+            leave_pool(import);
+        } else {
+            unmap(import);
+        }
         rmm__driver_scope_leave(&scope);
     }
     rmm__free(import);

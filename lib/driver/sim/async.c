@@ -332,6 +332,18 @@ static int free_locked(sim_async_block_t *block, sim_stream_t *stream)
     return error;
 }
 
+sim_mempool_t *rmm__sim_async_find_locked(const void *ptr, sim_piece_t *piece_out)
+{
+    const sim_async_block_t *block = table_find(ptr);
+
+    RMM_ASSERT_LOCKED(&rmm__sim_lock);
+    if (block == NULL || block->pool == NULL) {
+        return NULL;
+    }
+    *piece_out = block->piece;
+    return block->pool;
+}
+
 static int refuse_free(const char *call, const void *ptr)
 {
     rmm__sim_violation_locked(
@@ -343,6 +355,9 @@ static int free_checked_locked(void *ptr, sim_stream_t *stream)
 {
     sim_async_block_t *block = table_find(ptr);
 
+    if (block == NULL && rmm__sim_mempool_end_import_locked(ptr)) {
+        return RMM_DRIVER_OK;
+    }
     if (block == NULL) {
         return refuse_free("mempool_free", ptr);
     }

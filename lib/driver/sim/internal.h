@@ -19,6 +19,7 @@
  *   graph.c; capture.c           graphs; capturing streams, and what it forbids
  *   host.c, virtual.c            pinned memory; reserved addresses, physical memory, mapping
  *   mempool.c; async.c           memory pools; their memory in stream order
+ *   mempool_share.c              the same between processes
  *   alloc.c; managed.c           allocations and frees; managed memory
  *   reach.c; launch.c            which device may use what; queueing kernels, copies and fills
  *   graph_launch.c, stream.c     launching graphs; streams and events: the calls
@@ -139,6 +140,10 @@ bool rmm__sim_parse_number(const char *text, uint64_t *number_out);
     X(mempool_alloc)                                                                   \
     X(mempool_free)                                                                    \
     X(mempool_access)                                                                  \
+    X(mempool_export)                                                                  \
+    X(mempool_export_pointer)                                                          \
+    X(mempool_import)                                                                  \
+    X(mempool_import_pointer)                                                          \
     X(virtual_granularity)                                                             \
     X(address_reserve)                                                                 \
     X(address_free)                                                                    \
@@ -487,6 +492,31 @@ int rmm__sim_queue_work(
     int device, rmm_stream_t stream, rmm_sim_kernel_fn fn, const void *parameter,
     size_t bytes);
 
+/* ---- shared_file.c ---- */
+
+/* All zero: none. */
+typedef struct sim_file {
+    int fd;
+    dev_t device;
+    ino_t inode;
+    uint64_t bytes;
+} sim_file_t;
+
+/* Of zeros, for memory of this device; `what` tells two kinds apart. */
+int rmm__sim_file_create(
+    const char *what, int device, uint64_t bytes, sim_file_t *file_out);
+void rmm__sim_file_close(sim_file_t *file);
+bool rmm__sim_file_is_open(const sim_file_t *file);
+/* A handle for another process; and the file of such a handle, with a descriptor of its own. */
+int rmm__sim_file_give(const sim_file_t *file, uint32_t type, rmm_driver_handle_t *out);
+int rmm__sim_file_take(
+    const rmm_driver_handle_t *handle, const char *what, sim_file_t *file_out,
+    int *device_out);
+/* Map bytes of it at this address, in place of what is there. */
+bool rmm__sim_file_map(const sim_file_t *file, char *at, uint64_t bytes, uint64_t from);
+bool rmm__sim_file_fill(
+    const sim_file_t *file, const char *from, uint64_t bytes, uint64_t to);
+
 /* ---- memory.c ---- */
 
 typedef enum sim_use {
@@ -523,33 +553,10 @@ void rmm__sim_memory_uncharge_locked(int device, uint64_t bytes);
 bool rmm__sim_memory_end_locked(int device, char *ptr);
 /* Give back what rmm__sim_memory_take_locked() took. */
 void rmm__sim_memory_give_locked(char *begin);
+/* The range lies in a file from now until it is given back; false: it could not be mapped. */
+bool rmm__sim_memory_share_locked(const sim_file_t *file, char *begin, uint64_t bytes);
 /* RMM_SIM_POISON_ALLOC or _FREE. */
 void rmm__sim_poison_locked(char *begin, uint64_t bytes, int value);
-
-/* ---- shared_file.c ---- */
-
-/* All zero: none. */
-typedef struct sim_file {
-    int fd;
-    dev_t device;
-    ino_t inode;
-    uint64_t bytes;
-} sim_file_t;
-
-/* Of zeros, for memory of this device; `what` tells two kinds apart. */
-int rmm__sim_file_create(
-    const char *what, int device, uint64_t bytes, sim_file_t *file_out);
-void rmm__sim_file_close(sim_file_t *file);
-bool rmm__sim_file_is_open(const sim_file_t *file);
-/* A handle for another process; and the file of such a handle, with a descriptor of its own. */
-int rmm__sim_file_give(const sim_file_t *file, uint32_t type, rmm_driver_handle_t *out);
-int rmm__sim_file_take(
-    const rmm_driver_handle_t *handle, const char *what, sim_file_t *file_out,
-    int *device_out);
-/* Map bytes of it at this address, in place of what is there. */
-bool rmm__sim_file_map(const sim_file_t *file, char *at, uint64_t bytes, uint64_t from);
-bool rmm__sim_file_fill(
-    const sim_file_t *file, const char *from, uint64_t bytes, uint64_t to);
 
 /* ---- mempool.c ---- */
 
@@ -569,6 +576,20 @@ uint32_t rmm__sim_mempool_access_locked(const char *begin);
 int rmm__sim_mempool_node_locked(const char *begin);
 /* The program has waited for work of the device: pools keep to their thresholds. */
 void rmm__sim_mempool_settle_locked(int device);
+
+/* ---- mempool_share.c ---- */
+
+int rmm__sim_mempool_export(
+    rmm_driver_mempool_t pool, uint32_t type, rmm_driver_handle_t *handle_out);
+int rmm__sim_mempool_export_pointer(
+    const void *ptr, unsigned char data_out[RMM_DRIVER_HANDLE_BYTES]);
+int rmm__sim_mempool_import(
+    const rmm_driver_handle_t *handle, rmm_driver_mempool_t *pool_out);
+int rmm__sim_mempool_import_pointer(
+    rmm_driver_mempool_t pool, const unsigned char data[RMM_DRIVER_HANDLE_BYTES],
+    void **ptr_out);
+/* A block of an imported pool goes; false: it is none. */
+bool rmm__sim_mempool_end_import_locked(const void *ptr);
 
 /* ---- async.c ---- */
 

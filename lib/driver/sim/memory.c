@@ -18,6 +18,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -58,6 +59,15 @@ typedef struct sim_pattern {
 static sim_range_t ranges[SIM_DEVICE_MAX + 1]; /* the last one is the host's */
 static sim_pattern_t fresh_pattern = {.value = RMM_SIM_POISON_ALLOC};
 static sim_pattern_t freed_pattern = {.value = RMM_SIM_POISON_FREE};
+
+/* Ranges that lie in files of other processes, too: they are filled, and never mapped anew. */
+typedef struct sim_shared {
+    struct sim_shared *next;
+    char *begin;
+    uint64_t bytes;
+} sim_shared_t;
+
+static sim_shared_t *shared_ranges;
 
 static char *reserve(uint64_t bytes)
 {
@@ -189,13 +199,51 @@ static void poison_piece(char *at, size_t bytes, sim_pattern_t *pattern)
     }
 }
 
+static bool is_shared(const char *at)
+{
+    for (const sim_shared_t *one = shared_ranges; one != NULL; one = one->next) {
+        if ((uintptr_t)at - (uintptr_t)one->begin < one->bytes) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What begins there is no longer shared: its next poison is mapped over the file. */
+static void end_sharing(const char *begin)
+{
+    for (sim_shared_t **link = &shared_ranges; *link != NULL; link = &(*link)->next) {
+        sim_shared_t *gone = *link;
+
+        if (gone->begin == begin) {
+            *link = gone->next;
+            free(gone);
+            return;
+        }
+    }
+}
+
+bool rmm__sim_memory_share_locked(const sim_file_t *file, char *begin, uint64_t bytes)
+{
+    sim_shared_t *fresh = calloc(1, sizeof(*fresh));
+
+    RMM_ASSERT_LOCKED(&rmm__sim_lock);
+    if (fresh == NULL || !rmm__sim_file_map(file, begin, bytes, (uintptr_t)begin)) {
+        free(fresh);
+        return false;
+    }
+    *fresh = (sim_shared_t){shared_ranges, begin, bytes};
+    shared_ranges = fresh;
+    return true;
+}
+
 static void poison(char *at, uint64_t bytes, sim_pattern_t *pattern)
 {
     char *end = at + bytes;
     char *inside_end = end - (uintptr_t)end % PAGE;
     char *inside = at + (PAGE - (uintptr_t)at % PAGE) % PAGE;
 
-    if (bytes < MAP_BYTES) {
+    if (bytes < MAP_BYTES || is_shared(at)) {
         memset(at, pattern->value, bytes);
         return;
     }
@@ -316,6 +364,7 @@ bool rmm__sim_memory_end_locked(int device, char *ptr)
 
     if (bytes != 0) {
         rmm__sim_managed_forget_locked(ptr, bytes);
+        end_sharing(ptr);
         poison(ptr, bytes, &freed_pattern);
         ranges[device].allocated_bytes -= bytes;
     }

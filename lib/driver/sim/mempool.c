@@ -145,6 +145,9 @@ int rmm__sim_mempool_take_locked(
     int error;
 
     RMM_ASSERT_LOCKED(&rmm__sim_lock);
+    if (pool->is_imported) {
+        return RMM_DRIVER_NOT_SUPPORTED;
+    }
     if (bytes > rmm__sim_device_bytes()) {
         return RMM_DRIVER_MEMORY_ALLOCATION;
     }
@@ -179,6 +182,7 @@ static void pool_free_if_unused(sim_mempool_t *pool)
         link = &(*link)->next;
     }
     *link = pool->next;
+    rmm__sim_file_close(&pool->file);
     free(pool);
 }
 
@@ -279,10 +283,27 @@ int rmm__sim_mempool_create(
         error = pool != NULL ? RMM_DRIVER_OK : RMM_DRIVER_MEMORY_ALLOCATION;
     }
     if (pool != NULL) {
+        pool->handle_types = handle_types;
         *pool_out = rmm__sim_entry_handle(&handles, pool->entry);
     }
     rmm__sim_leave();
     return error;
+}
+
+int rmm__sim_mempool_add_import_locked(
+    const sim_file_t *file, int device, rmm_driver_mempool_t *pool_out)
+{
+    sim_mempool_t *pool = pool_create(RMM_DRIVER_ON_DEVICE, false);
+
+    RMM_ASSERT_LOCKED(&rmm__sim_lock);
+    if (pool == NULL) {
+        return RMM_DRIVER_MEMORY_ALLOCATION;
+    }
+    pool->device = device;
+    pool->is_imported = true;
+    pool->file = *file;
+    *pool_out = rmm__sim_entry_handle(&handles, pool->entry);
+    return RMM_DRIVER_OK;
 }
 
 int rmm__sim_mempool_managed(rmm_driver_mempool_t *pool_out)

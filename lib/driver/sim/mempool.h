@@ -18,6 +18,7 @@ typedef struct sim_segment {
     char *begin;
     uint64_t bytes;
     uint64_t used_bytes; /* 0: may go back to the device */
+    bool is_shared;      /* it lies in the pool's file */
     bool has_unseen;     /* frees since the program waited the last time */
     sim_space_t space;
 } sim_segment_t;
@@ -29,6 +30,9 @@ typedef struct sim_mempool {
     int node;        /* RMM_DRIVER_ON_DEVICE, or where on the host */
     bool is_managed; /* the device's own: never destroyed */
     uint32_t access; /* other devices that may use its memory */
+    uint32_t handle_types;
+    bool is_imported; /* another process's: it has blocks, and no memory to give */
+    sim_file_t file;  /* that processes share; none before the first export */
     uint64_t threshold;
     uint64_t reserved_bytes;
     uint64_t used_bytes;   /* handed out, and not yet given to mempool_free() */
@@ -56,6 +60,11 @@ rmm__sim_mempool_find_locked(rmm_driver_mempool_t handle, const char *call, int 
 /* Take memory that is not in use; MEMORY_ALLOCATION if neither pool nor device has any. */
 int rmm__sim_mempool_take_locked(
     sim_mempool_t *pool, uint64_t bytes, sim_piece_t *piece_out);
+/* A pool of another process, over its file, which is the pool's from then on. */
+int rmm__sim_mempool_add_import_locked(
+    const sim_file_t *file, int device, rmm_driver_mempool_t *pool_out);
+/* The pool of a live block, and where it is; NULL: there is none. */
+sim_mempool_t *rmm__sim_async_find_locked(const void *ptr, sim_piece_t *piece_out);
 /* Memory that no work uses any more. The pool may be gone after. */
 void rmm__sim_mempool_give_locked(sim_mempool_t *pool, const sim_piece_t *piece);
 

@@ -159,6 +159,21 @@ FAULTED(
     (pool, ptr, bytes, stream))
 FAULTED(mempool_free, (void *ptr, rmm_stream_t stream), (ptr, stream))
 FAULTED(mempool_access, (rmm_driver_mempool_t pool, uint32_t devices), (pool, devices))
+FAULTED(
+    mempool_export,
+    (rmm_driver_mempool_t pool, uint32_t type, rmm_driver_handle_t *handle),
+    (pool, type, handle))
+FAULTED(
+    mempool_export_pointer,
+    (const void *ptr, unsigned char data[RMM_DRIVER_HANDLE_BYTES]), (ptr, data))
+FAULTED(
+    mempool_import, (const rmm_driver_handle_t *handle, rmm_driver_mempool_t *pool),
+    (handle, pool))
+FAULTED(
+    mempool_import_pointer,
+    (rmm_driver_mempool_t pool, const unsigned char data[RMM_DRIVER_HANDLE_BYTES],
+     void **ptr),
+    (pool, data, ptr))
 FAULTED(virtual_granularity, (size_t * bytes), (bytes))
 FAULTED(address_reserve, (void **ptr, size_t bytes), (ptr, bytes))
 FAULTED(address_free, (void *ptr, size_t bytes), (ptr, bytes))

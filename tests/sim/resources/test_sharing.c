@@ -184,6 +184,55 @@ TEST_CASE(an_importer_that_is_killed_leaves_the_pool_as_it_was)
     rmm_resource_release(pool);
 }
 
+/* --- of CUDA's memory pools ------------------------------------------------------------- */
+
+static rmm_resource_t *make_async(void)
+{
+    rmm_async_options_t options = RMM_ASYNC_OPTIONS_INIT;
+    rmm_resource_t *mr;
+
+    options.handle_types = RMM_ASYNC_HANDLE_POSIX_FD;
+    assert_ok(rmm_async_resource_create(&options, &mr));
+    return mr;
+}
+
+TEST_CASE(a_block_of_an_async_resource_is_shared)
+{
+    rmm_resource_t *mr = make_async();
+    char *before = take(mr, 1000);
+    char *block = take(mr, 3 * MIB);
+    peer_t peer;
+
+    memset(block, 3, 3 * MIB);
+    peer = start_importer(SOCK_STREAM, mr, block + 5, 3 * MIB - 5, 1);
+    assert_int_equal(peer_ask(&peer, "s"), 3 * (3 * MIB - 5));
+    assert_int_equal(peer_ask(&peer, "w\5"), RMM_OK);
+    assert_filled(block + 5, 5, 3 * MIB - 5);
+    assert_int_equal(block[4], 3);
+    peer_quit(&peer);
+    give(mr, block, 3 * MIB);
+    block = take(mr, 20 * MIB);
+    assert_int_equal((unsigned char)block[20 * MIB - 1], RMM_SIM_POISON_ALLOC);
+    give(mr, block, 20 * MIB);
+    give(mr, before, 1000);
+    assert_ok(rmm_resource_trim(mr, 0));
+    rmm_resource_release(mr);
+    assert_int_equal(rmm_sim_allocated_bytes(0), 0);
+}
+
+TEST_CASE(a_block_of_a_killed_async_resource_keeps_its_bytes)
+{
+    peer_t peer = peer_start("export", "async:exportable", "5000000");
+    rmm_pool_imported_t *import = import_from(&peer);
+
+    assert_filled(import->ptr, 7, 5000000);
+    peer_kill(&peer);
+    assert_filled(import->ptr, 7, 5000000);
+    rmm_pool_import_release(import);
+}
+
+/* --- what else a pool does -------------------------------------------------------------- */
+
 TEST_CASE(memory_that_was_exported_does_not_sleep)
 {
     rmm_resource_t *pool = make_exportable(0);
