@@ -9,7 +9,7 @@
  *
  * With "export SPEC BYTES" it makes a resource of the spec, fills a block with the byte 7, and
  * sends it; then `f` frees the block, `t` trims the resource, and `q` ends. Each is answered
- * with 8 bytes; the first one says what became of the import or export: a rmm_status_t.
+ * with 8 bytes; "export-fabric" does the same with a fabric handle. The first answer says what became of the import or export: a rmm_status_t.
  */
 #include <rmm/rmm.h>
 
@@ -91,7 +91,7 @@ static int import_memory(void)
 }
 
 /* A block of a fresh resource, sent to the other process. */
-static rmm_status_t share(rmm_resource_t *mr, void *block, size_t bytes)
+static rmm_status_t share(rmm_resource_t *mr, void *block, size_t bytes, uint64_t flags)
 {
     rmm_pool_exported_t exported = RMM_POOL_EXPORTED_INIT;
     rmm_status_t status = rmm_memset_async(block, 7, bytes, RMM_STREAM_LEGACY);
@@ -100,7 +100,7 @@ static rmm_status_t share(rmm_resource_t *mr, void *block, size_t bytes)
         status = rmm_stream_synchronize(RMM_STREAM_LEGACY);
     }
     if (status == RMM_OK) {
-        status = rmm_pool_export(mr, block, bytes, 0, &exported);
+        status = rmm_pool_export(mr, block, bytes, flags, &exported);
     }
     if (status == RMM_OK) {
         status = rmm_pool_export_send(&exported, SOCKET);
@@ -109,7 +109,7 @@ static rmm_status_t share(rmm_resource_t *mr, void *block, size_t bytes)
     return status;
 }
 
-static int export_memory(const char *spec, size_t bytes)
+static int export_memory(const char *spec, size_t bytes, uint64_t flags)
 {
     rmm_resource_t *mr;
     void *block;
@@ -121,7 +121,7 @@ static int export_memory(const char *spec, size_t bytes)
     status =
         rmm_resource_alloc(mr, bytes, RMM_ALIGN_DEFAULT, RMM_STREAM_LEGACY, &block);
     if (status == RMM_OK) {
-        status = share(mr, block, bytes);
+        status = share(mr, block, bytes, flags);
     }
     if (status != RMM_OK) {
         return failed("export", status);
@@ -147,5 +147,9 @@ int main(int argc, char **argv)
     if (argc == 2 && strcmp(argv[1], "import") == 0) {
         return import_memory();
     }
-    return argc == 4 ? export_memory(argv[2], strtoul(argv[3], NULL, 10)) : 1;
+    return argc == 4
+               ? export_memory(
+                     argv[2], strtoul(argv[3], NULL, 10),
+                     strcmp(argv[1], "export-fabric") == 0 ? RMM_POOL_EXPORT_FABRIC : 0)
+               : 1;
 }

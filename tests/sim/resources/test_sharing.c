@@ -6,14 +6,19 @@
 #include "sim/driver/sim_harness.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include <rmm/rmm.h>
 
 #include "driver/sim/control.h"
 #include "harness/sharing_peer.h"
+#include "resources/sharing.h"
 
 #define MIB ((size_t)1 << 20)
+
+static uint64_t pool_addresses; /* what pools have reserved, and imports have not */
 
 static rmm_resource_t *make_exportable(uint64_t initial_bytes)
 {
@@ -249,6 +254,343 @@ TEST_CASE(memory_that_was_exported_does_not_sleep)
     assert_ok(rmm_pool_wake(pool));
     give(pool, block, 3 * MIB);
     rmm_resource_release(pool);
+}
+
+/* --- what goes wrong -------------------------------------------------------------------- */
+
+static void assert_not_imported(
+    const rmm_pool_exported_t *exported, rmm_status_t expected, const char *reason)
+{
+    rmm_pool_imported_t *import = NULL;
+
+    assert_int_equal(rmm_pool_import(exported, &import), expected);
+    assert_null(import);
+    if (strstr(rmm_last_error_message(), reason) == NULL) {
+        fail_msg("%s: not about %s", rmm_last_error_message(), reason);
+    }
+    assert_int_equal(rmm__sim_address_bytes(), pool_addresses);
+}
+
+static rmm_sharing_header_t *header_of(rmm_pool_exported_t *exported)
+{
+    return exported->record;
+}
+
+TEST_CASE(a_record_that_was_changed_is_refused_with_the_reason)
+{
+    rmm_resource_t *pool = make_exportable(0);
+    char *block = take(pool, 3 * MIB);
+    rmm_pool_exported_t exported = export_of(pool, block, 0);
+    rmm_sharing_header_t *header = header_of(&exported);
+    rmm_sharing_header_t right = *header;
+
+    pool_addresses = rmm__sim_address_bytes();
+    snprintf(header->uuid, sizeof(header->uuid), "SIM-9");
+    assert_not_imported(&exported, RMM_ERR_UNSUPPORTED, "device SIM-9");
+    *header = right;
+    header->major = 2;
+    assert_not_imported(&exported, RMM_ERR_UNSUPPORTED, "version 2");
+    *header = right;
+    header->magic[0] = 'X';
+    assert_not_imported(&exported, RMM_ERR_INVALID_ARGUMENT, "RMMSHARE");
+    *header = right;
+    header->offset = 2 * MIB;
+    assert_not_imported(&exported, RMM_ERR_INVALID_ARGUMENT, "begin");
+    *header = right;
+    header->bytes = 5 * MIB;
+    assert_not_imported(&exported, RMM_ERR_INVALID_ARGUMENT, "larger than its parts");
+    *header = right;
+    header->bytes = UINT64_MAX;
+    assert_not_imported(&exported, RMM_ERR_INVALID_ARGUMENT, "size");
+    *header = right;
+    memset(header->uuid, 'x', sizeof(header->uuid));
+    assert_not_imported(&exported, RMM_ERR_INVALID_ARGUMENT, "name of its device");
+    *header = right;
+    exported.descriptor_count--;
+    assert_not_imported(&exported, RMM_ERR_INVALID_ARGUMENT, "1 came with it");
+    exported.descriptor_count++;
+    exported.record_bytes--;
+    assert_not_imported(&exported, RMM_ERR_INVALID_ARGUMENT, "size");
+    exported.record_bytes = 10;
+    assert_not_imported(&exported, RMM_ERR_INVALID_ARGUMENT, "too short");
+    rmm_pool_export_release(&exported);
+    rmm_pool_export_release(&exported);
+    assert_not_imported(&exported, RMM_ERR_INVALID_ARGUMENT, "too short");
+    give(pool, block, 3 * MIB);
+    rmm_resource_release(pool);
+}
+
+TEST_CASE(a_descriptor_that_is_not_the_memory_is_refused)
+{
+    rmm_resource_t *pool = make_exportable(0);
+    char *block = take(pool, 3 * MIB);
+    rmm_pool_exported_t exported = export_of(pool, block, 0);
+    rmm_sharing_part_t *parts =
+        (void *)((char *)exported.record + sizeof(rmm_sharing_header_t));
+    int right = exported.descriptors[1];
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+    pool_addresses = rmm__sim_address_bytes();
+    exported.descriptors[1] = null;
+    assert_not_imported(&exported, RMM_ERR_CUDA, "is not that memory");
+    exported.descriptors[1] = -1;
+    assert_not_imported(&exported, RMM_ERR_CUDA, "is not that memory");
+    exported.descriptors[1] = right;
+    parts[1].bytes *= 2;
+    assert_not_imported(&exported, RMM_ERR_CUDA, "is not that memory");
+    parts[1].bytes = 2 * MIB + 1;
+    assert_not_imported(&exported, RMM_ERR_INVALID_ARGUMENT, "whole granules");
+    close(null);
+    rmm_pool_export_release(&exported);
+    give(pool, block, 3 * MIB);
+    rmm_resource_release(pool);
+}
+
+TEST_CASE(what_is_not_shared_is_not_exported)
+{
+    rmm_pool_exported_t exported = RMM_POOL_EXPORTED_INIT;
+    rmm_resource_t *pool = make_exportable(0);
+    rmm_resource_t *cuda;
+    char *block = take(pool, 1000);
+    char *plain;
+
+    assert_ok(rmm_cuda_resource_create(&cuda));
+    plain = take(cuda, 1000);
+    assert_int_equal(
+        rmm_pool_export(cuda, plain, 0, 0, &exported), RMM_ERR_UNSUPPORTED);
+    assert_non_null(strstr(rmm_last_error_message(), "RMM_POOL_EXPORTABLE"));
+    assert_int_equal(
+        rmm_pool_export(pool, plain, 0, 0, &exported), RMM_ERR_INVALID_ARGUMENT);
+    assert_int_equal(
+        rmm_pool_export(pool, block + 1000, 0, 0, &exported), RMM_ERR_INVALID_ARGUMENT);
+    assert_int_equal(
+        rmm_pool_export(pool, block, 1001, 0, &exported), RMM_ERR_INVALID_ARGUMENT);
+    assert_int_equal(
+        rmm_pool_export(pool, block, 0, 2, &exported), RMM_ERR_INVALID_ARGUMENT);
+    assert_int_equal(
+        rmm_pool_export(pool, block, 0, RMM_POOL_EXPORT_FABRIC, &exported),
+        RMM_ERR_UNSUPPORTED);
+    give(cuda, plain, 1000);
+    give(pool, block, 1000);
+    assert_int_equal(
+        rmm_pool_export(pool, block, 0, 0, &exported), RMM_ERR_INVALID_ARGUMENT);
+    assert_null(exported.record);
+    rmm_resource_release(cuda);
+    rmm_resource_release(pool);
+}
+
+static int open_descriptors(void)
+{
+    int count = 0;
+
+    for (int fd = 0; fd < 1024; fd++) {
+        count += fcntl(fd, F_GETFD) >= 0;
+    }
+    return count;
+}
+
+/* So many more descriptors may be opened; the limit of before. */
+static struct rlimit leave_descriptors(int more)
+{
+    struct rlimit before, few;
+    int lowest = dup(STDIN_FILENO);
+
+    assert_true(lowest >= 0);
+    close(lowest);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    few = before;
+    few.rlim_cur = (rlim_t)(lowest + more);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    return before;
+}
+
+TEST_CASE(a_full_descriptor_table_is_named_and_leaves_nothing_open)
+{
+    rmm_pool_exported_t exported = RMM_POOL_EXPORTED_INIT;
+    rmm_pool_exported_t received = RMM_POOL_EXPORTED_INIT;
+    rmm_resource_t *pool = make_exportable(0);
+    char *block = take(pool, 20 * MIB);
+    struct rlimit before;
+    int pair[2], open_before;
+
+    assert_ok(rmm_pool_export(pool, block, 0, 0, &exported)); /* the files are there */
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    assert_ok(rmm_pool_export_send(&exported, pair[0]));
+    rmm_pool_export_release(&exported);
+    open_before = open_descriptors();
+    for (int more = 0; more < 10; more++) {
+        before = leave_descriptors(more);
+        assert_int_equal(rmm_pool_export(pool, block, 0, 0, &exported), RMM_ERR_IO);
+        assert_non_null(strstr(rmm_last_error_message(), "RLIMIT_NOFILE"));
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+        assert_int_equal(open_descriptors(), open_before);
+    }
+    before = leave_descriptors(4);
+    assert_int_equal(rmm_pool_export_receive(pair[1], &received), RMM_ERR_IO);
+    assert_non_null(strstr(rmm_last_error_message(), "RLIMIT_NOFILE"));
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_int_equal(open_descriptors(), open_before);
+    close(pair[0]);
+    close(pair[1]);
+    give(pool, block, 20 * MIB);
+    rmm_resource_release(pool);
+}
+
+/* All of them in several messages. */
+TEST_CASE(more_descriptors_than_a_message_carries_arrive)
+{
+    rmm_resource_t *pool = make_exportable(0);
+    size_t bytes = 600 * MIB;
+    char *block = take(pool, bytes);
+    rmm_pool_exported_t exported = export_of(pool, block, 0);
+    rmm_pool_exported_t received = RMM_POOL_EXPORTED_INIT;
+    rmm_pool_imported_t *import;
+    int pair[2];
+
+    assert_true(exported.descriptor_count > 253);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+    assert_ok(rmm_pool_export_send(&exported, pair[0]));
+    assert_ok(rmm_pool_export_receive(pair[1], &received));
+    assert_int_equal(received.descriptor_count, exported.descriptor_count);
+    assert_memory_equal(received.record, exported.record, exported.record_bytes);
+    assert_ok(rmm_pool_import(&received, &import));
+    block[bytes - 1] = 77;
+    assert_int_equal(((char *)import->ptr)[bytes - 1], 77);
+    rmm_pool_import_release(import);
+    rmm_pool_export_release(&received);
+    rmm_pool_export_release(&exported);
+    close(pair[0]);
+    close(pair[1]);
+    give(pool, block, bytes);
+    rmm_resource_release(pool);
+}
+
+static void assert_not_received(int type, const void *bytes, size_t count, int fd)
+{
+    rmm_pool_exported_t received = RMM_POOL_EXPORTED_INIT;
+    struct iovec vector = {.iov_base = (void *)(uintptr_t)bytes, .iov_len = count};
+    union {
+        struct cmsghdr head;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control = {.bytes = {0}};
+    struct msghdr message = {.msg_iov = &vector, .msg_iovlen = 1};
+    int open_before = open_descriptors();
+    int pair[2];
+    rmm_status_t status;
+
+    assert_int_equal(socketpair(AF_UNIX, type, 0, pair), 0);
+    if (fd >= 0) {
+        message.msg_control = control.bytes;
+        message.msg_controllen = sizeof(control.bytes);
+        control.head = (struct cmsghdr){
+            .cmsg_level = SOL_SOCKET,
+            .cmsg_type = SCM_RIGHTS,
+            .cmsg_len = CMSG_LEN(sizeof(int))};
+        memcpy(CMSG_DATA(CMSG_FIRSTHDR(&message)), &fd, sizeof(fd));
+    }
+    assert_int_equal(sendmsg(pair[0], &message, 0), count);
+    close(pair[0]);
+    status = rmm_pool_export_receive(pair[1], &received);
+    assert_true(status == RMM_ERR_IO || status == RMM_ERR_INVALID_ARGUMENT);
+    assert_null(received.record);
+    close(pair[1]);
+    assert_int_equal(open_descriptors(), open_before);
+}
+
+TEST_CASE(what_is_no_export_is_not_received)
+{
+    rmm_resource_t *pool = make_exportable(0);
+    char *block = take(pool, 3 * MIB);
+    rmm_pool_exported_t exported = export_of(pool, block, 0);
+    char zeros[4096] = {0};
+    size_t header = sizeof(rmm_sharing_header_t);
+
+    assert_not_received(SOCK_STREAM, zeros, sizeof(zeros), -1);
+    assert_not_received(SOCK_STREAM, zeros, 3, -1);
+    assert_not_received(SOCK_STREAM, exported.record, header, -1);
+    assert_not_received(SOCK_STREAM, exported.record, header, STDIN_FILENO);
+    assert_not_received(SOCK_STREAM, exported.record, exported.record_bytes, -1);
+    assert_not_received(SOCK_SEQPACKET, exported.record, exported.record_bytes, -1);
+    assert_not_received(SOCK_SEQPACKET, zeros, sizeof(zeros), STDIN_FILENO);
+    rmm_pool_export_release(&exported);
+    give(pool, block, 3 * MIB);
+    rmm_resource_release(pool);
+}
+
+/* One more call of the driver fails each time, until none is left to fail. */
+static void sweep(rmm_resource_t *mr, const void *block)
+{
+    uint64_t addresses = rmm__sim_address_bytes();
+    int open_before = open_descriptors();
+    bool struck = true;
+
+    for (int call = 1; struck; call++) {
+        rmm_pool_exported_t exported = RMM_POOL_EXPORTED_INIT;
+        rmm_pool_imported_t *import = NULL;
+        char plan[32];
+        rmm_status_t status;
+
+        snprintf(plan, sizeof(plan), "any:%d:999", call);
+        assert_true(rmm_sim_fail(plan));
+        status = rmm_pool_export(mr, block, 0, 0, &exported);
+        status = status == RMM_OK ? rmm_pool_import(&exported, &import) : status;
+        struck = rmm__sim_fault_has_struck();
+        assert_true(rmm_sim_fail(""));
+        assert_true(struck || status == RMM_OK);
+        rmm_pool_import_release(import);
+        rmm_pool_export_release(&exported);
+        assert_int_equal(rmm__sim_address_bytes(), addresses);
+        /* of a handle that the driver would not release */
+        assert_in_range(open_descriptors(), open_before, open_before + 1);
+        open_before = open_descriptors();
+    }
+}
+
+TEST_CASE(any_driver_call_of_an_export_and_an_import_may_fail)
+{
+    rmm_resource_t *pool = make_exportable(0);
+    rmm_resource_t *mr = make_async();
+    char *block = take(pool, 3 * MIB);
+    char *other = take(mr, 1000);
+    rmm_pool_exported_t first = export_of(mr, other, 0); /* the pool has a file */
+
+    rmm_pool_export_release(&first);
+    first = export_of(pool, block, 0);
+    rmm_pool_export_release(&first);
+    sweep(pool, block);
+    sweep(mr, other);
+    give(mr, other, 1000);
+    give(pool, block, 3 * MIB);
+    rmm_resource_release(mr);
+    rmm_resource_release(pool);
+}
+
+/* --- fabric handles --------------------------------------------------------------------- */
+
+/* In a process of its own, whose device has them. */
+TEST_CASE(a_fabric_handle_is_of_use_while_the_exporter_is_there)
+{
+    rmm_pool_exported_t exported = RMM_POOL_EXPORTED_INIT;
+    peer_t peer;
+
+    if (getenv("RMM_SIM_ATTRIBUTES") == NULL) {
+        skip();
+    }
+    peer = peer_start("export-fabric", "pool_virtual:exportable", "5000000");
+    assert_ok(rmm_pool_export_receive(peer.socket, &exported));
+    assert_int_equal(exported.descriptor_count, 0);
+    {
+        rmm_pool_imported_t *import;
+
+        assert_ok(rmm_pool_import(&exported, &import));
+        assert_filled(import->ptr, 7, 5000000);
+        peer_kill(&peer);
+        assert_filled(import->ptr, 7, 5000000);
+        rmm_pool_import_release(import);
+    }
+    pool_addresses = rmm__sim_address_bytes();
+    assert_not_imported(&exported, RMM_ERR_CUDA, "has ended");
+    rmm_pool_export_release(&exported);
 }
 
 int main(void)
