@@ -29,6 +29,7 @@
 #include <rmm/cxx/logging.hpp>
 #include <rmm/cxx/resource.hpp>
 #include <rmm/cxx/resources.hpp>
+#include <rmm/cxx/sharing.hpp>
 #include <rmm/cxx/shortage.hpp>
 #include <rmm/cxx/statistics.hpp>
 #include <rmm/cxx/stream.hpp>

@@ -73,6 +73,19 @@ static rmm_status_t malformed(const char *what)
         RMM_ERR_INVALID_ARGUMENT, "the record of the export is malformed: %s", what);
 }
 
+/* It ends, and may stand in a message. */
+static bool is_name(const char *text, size_t bytes)
+{
+    const char *end = memchr(text, '\0', bytes);
+
+    for (const char *at = text; end != NULL && at < end; at++) {
+        if (*at <= ' ' || *at > '~') {
+            return false;
+        }
+    }
+    return end != NULL && end != text;
+}
+
 static const char *look_at_header(const rmm_sharing_header_t *header)
 {
     if (header->header_bytes != sizeof(*header) || header->part_count == 0 ||
@@ -93,10 +106,9 @@ static const char *look_at_header(const rmm_sharing_header_t *header)
         header->bytes > UINT64_MAX / 2) {
         return "the block has no size that can be";
     }
-    if (memchr(header->uuid, '\0', sizeof(header->uuid)) == NULL) {
-        return "the name of its device does not end";
-    }
-    return NULL;
+    return is_name(header->uuid, sizeof(header->uuid))
+               ? NULL
+               : "the name of its device is no name";
 }
 
 rmm_status_t rmm__sharing_check(const rmm_sharing_header_t *header)

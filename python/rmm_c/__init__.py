@@ -14,7 +14,7 @@ from typing import Any
 
 load_core()
 
-from rmm_c import _core, _eras, errors, mr, request_thread, statistics  # noqa: E402
+from rmm_c import _core, _eras, errors, mr, request_thread, sharing, statistics  # noqa: E402
 from rmm_c.errors import RMMError  # noqa: E402
 from rmm_c.pylibrmm.device_buffer import DeviceBuffer  # noqa: E402
 from rmm_c.pylibrmm.logger import (  # noqa: E402
@@ -84,6 +84,7 @@ __all__ = [
     "request_thread",
     "set_flush_level",
     "set_logging_level",
+    "sharing",
     "should_log",
     "statistics",
     "to_device",

@@ -211,6 +211,8 @@ static const struct {
     {"POOL_SLEEP_DISCARD", RMM_POOL_SLEEP_DISCARD},
     {"POOL_SLEEP_KEEP_HOST", RMM_POOL_SLEEP_KEEP_HOST},
     {"POOL_SLEEP_WAIT", RMM_POOL_SLEEP_WAIT},
+    {"POOL_EXPORTABLE", RMM_POOL_EXPORTABLE},
+    {"POOL_EXPORT_FABRIC", RMM_POOL_EXPORT_FABRIC},
     {"POOL_VIRTUAL", RMM_POOL_VIRTUAL},
     {"STREAM_LEGACY", 1},
     {"STREAM_NEVER_CAPTURES", RMM_STREAM_NEVER_CAPTURES},
@@ -241,7 +243,7 @@ PyMODINIT_FUNC PyInit__core(void)
     PyMethodDef *parts[] = {callback_functions, creator_functions, device_functions,
                             figure_functions,   log_functions,     memory_functions,
                             dlpack_functions,   stream_functions,  exchange_functions,
-                            sleep_functions};
+                            sharing_functions,  sleep_functions};
     PyObject *module = PyModule_Create(&definition);
 
     if (module == NULL) {

@@ -4,6 +4,7 @@
 #include "cxx/harness.hpp"
 
 #include <cstring>
+#include <sys/socket.h>
 #include <unistd.h>
 #include <utility>
 
@@ -428,4 +429,30 @@ CASE(a_trim_keeps_what_it_is_told_to)
     CHECK(pool.get_stats().reserved_bytes == held);
     pool.trim();
     CHECK(pool.get_stats().reserved_bytes == 0);
+}
+
+CASE(memory_goes_to_another_process_and_is_the_same)
+{
+    rmmc::resource pool = rmmc::resource_from_spec("pool_virtual:exportable");
+    char *block = static_cast<char *>(pool.allocate_sync(3 << 20));
+    int pair[2];
+
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
+    {
+        rmmc::exported_memory exported(pool, block, 1000);
+        rmmc::exported_memory moved(std::move(exported));
+        moved.send(pair[0]);
+        CHECK(exported.get().record == nullptr);
+    }
+    rmmc::imported_memory imported(rmmc::exported_memory::receive(pair[1]));
+    rmmc::imported_memory other(std::move(imported));
+    CHECK(imported.data() == nullptr && imported.size() == 0);
+    CHECK(other.size() == 1000 && other.device() == 0);
+    block[999] = 5;
+    CHECK(static_cast<char *>(other.data())[999] == 5);
+    close(pair[0]);
+    THROWS(rmmc::io_error, rmmc::exported_memory::receive(pair[1]));
+    THROWS(rmmc::unsupported, rmmc::exported_memory(rmmc::cuda_resource(), block));
+    close(pair[1]);
+    pool.deallocate_sync(block, 3 << 20);
 }

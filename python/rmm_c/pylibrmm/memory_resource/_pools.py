@@ -135,7 +135,8 @@ class VirtualPoolMemoryResource(PoolMemoryResource):
 
     All its free memory can merge, so it fragments less, and trim() returns free pieces.
     Other GPUs of the process that can access the memory of its device may use its memory.
-    ``peer_access=False`` keeps them out, and makes growth cheaper.
+    ``peer_access=False`` keeps them out, and makes growth cheaper. ``exportable=True`` lets other
+    processes map its blocks (rmm_c.sharing).
 
     >>> pool = VirtualPoolMemoryResource(maximum_pool_size="1GiB")
     >>> pool.get_upstream() is None
@@ -147,8 +148,10 @@ class VirtualPoolMemoryResource(PoolMemoryResource):
         initial_pool_size: Size = 0,
         maximum_pool_size: Optional[Size] = None,
         peer_access: bool = True,
+        exportable: bool = False,
     ) -> None:
         flags = _core.POOL_VIRTUAL | (0 if peer_access else _core.POOL_NO_PEER_ACCESS)
+        flags |= _core.POOL_EXPORTABLE if exportable else 0
         _core.create(
             self,
             "pool",
