@@ -200,9 +200,9 @@ typedef struct rmm_driver {
     int (*mempool_access)(rmm_driver_mempool_t pool, uint32_t devices);
 
     /* Between processes, of a pool that was created for handles of `type`: its handle, as that of
-     * physical_export(), and the data that names a block of it, which is borrowed until it is freed.
-     * An imported pool gives no memory; its blocks are freed before the exporter frees them, by
-     * mempool_free(), and it is destroyed as any other. */
+     * physical_export(), and the data that names a block of it. An imported pool gives no memory;
+     * its blocks are freed by mempool_free(), before the exporter frees them, and it is destroyed
+     * as any other. */
     int (*mempool_export)(
         rmm_driver_mempool_t pool, uint32_t type, rmm_driver_handle_t *handle);
     int (*mempool_export_pointer)(

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The other process of tests/sim/resources/test_sharing.c and of the test on a GPU. Its socket is
- * descriptor 3. With the argument "import" it imports what comes and obeys commands of one byte:
+ * The other process of a test of shared memory (sharing_peer.h). Its socket is descriptor 3. With
+ * the argument "import" it imports what comes and obeys commands of one byte:
  *
  *     s    answers with the sum of the bytes
  *     w N  writes the byte N everywhere
  *     q    releases the import, and ends
  *
  * With "export SPEC BYTES" it makes a resource of the spec, fills a block with the byte 7, and
- * sends it; then `f` frees the block, `t` trims the resource, and `q` ends. Each is answered
- * with 8 bytes; "export-fabric" does the same with a fabric handle. The first answer says what became of the import or export: a rmm_status_t.
+ * sends it; with "export-fabric" by a fabric handle. Then `f` frees the block, `t` trims the
+ * resource, and `q` ends. Each is answered with 8 bytes; the first answer says what became of the
+ * import or export: a rmm_status_t.
  */
+#include "harness/sharing_peer.h"
+
 #include <rmm/rmm.h>
 
 #include <stdio.h>
@@ -142,14 +145,18 @@ static int export_memory(const char *spec, size_t bytes, uint64_t flags)
     return 0;
 }
 
-int main(int argc, char **argv)
+bool sharing_peer_runs(int argc, char **argv, int *status_out)
 {
-    if (argc == 2 && strcmp(argv[1], "import") == 0) {
-        return import_memory();
+    bool imports = argc == 2 && strcmp(argv[1], "import") == 0;
+    bool exports = argc == 4 && strcmp(argv[1], "export") == 0;
+    bool is_fabric = argc == 4 && strcmp(argv[1], "export-fabric") == 0;
+
+    if (imports) {
+        *status_out = import_memory();
+    } else if (exports || is_fabric) {
+        *status_out = export_memory(
+            argv[2], strtoul(argv[3], NULL, 10),
+            is_fabric ? RMM_POOL_EXPORT_FABRIC : 0);
     }
-    return argc == 4
-               ? export_memory(
-                     argv[2], strtoul(argv[3], NULL, 10),
-                     strcmp(argv[1], "export-fabric") == 0 ? RMM_POOL_EXPORT_FABRIC : 0)
-               : 1;
+    return imports || exports || is_fabric;
 }

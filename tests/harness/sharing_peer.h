@@ -1,20 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Starts the other process of a test of shared memory (sharing_peer.c), which is RMM_TEST_PEER, and
- * talks to it. It has a driver of its own, which a forked child has not.
+ * Starts the other process of a test of shared memory, and talks to it. It is the test's own
+ * program once more, because a forked child has no driver: main() first calls sharing_peer_runs().
  */
 #ifndef RMM_TESTS_HARNESS_SHARING_PEER_H
 #define RMM_TESTS_HARNESS_SHARING_PEER_H
 
 #include "harness/harness.h"
 
+#include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+/* True: the arguments are those of the other process, which has run. */
+bool sharing_peer_runs(int argc, char **argv, int *status_out);
 
 typedef struct peer {
     pid_t pid;
@@ -38,7 +44,7 @@ peer_start_over(int type, const char *role, const char *spec, const char *bytes)
         } else {
             dup2(pair[1], 3);
         }
-        execl(getenv("RMM_TEST_PEER"), "peer", role, spec, bytes, (char *)NULL);
+        execl("/proc/self/exe", "peer", role, spec, bytes, (char *)NULL);
         _exit(127);
     }
     close(pair[1]);

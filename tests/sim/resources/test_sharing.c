@@ -593,7 +593,10 @@ TEST_CASE(a_fabric_handle_is_of_use_while_the_exporter_is_there)
     rmm_pool_export_release(&exported);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-    return harness_run_cases(NULL, NULL);
+    int status;
+
+    return sharing_peer_runs(argc, argv, &status) ? status
+                                                  : harness_run_cases(NULL, NULL);
 }

@@ -56,9 +56,7 @@ class PoolMemoryResource(UpstreamResourceAdaptor):
             initial = parse_bytes(initial_pool_size)
         maximum = parse_optional_bytes(maximum_pool_size)
         with also_saying("Initial pool size exceeds the maximum pool size", 0 < maximum < initial):
-            _core.create(
-                self, "pool", given, initial_bytes=initial, maximum_bytes=maximum
-            )
+            _core.create(self, "pool", given, initial_bytes=initial, maximum_bytes=maximum)
         self._created()
 
     def pool_size(self) -> int:
