@@ -209,6 +209,14 @@ rmm_resource_t *subject_begin(const subject_t *subject)
     return mr;
 }
 
+/* Over HIP the driver itself keeps events, one for each stream that it met. */
+static bool keeps_events(void)
+{
+    rmm_status_t status;
+
+    return strcmp(rmm__driver(&status)->name, "sim") != 0;
+}
+
 void subject_end(rmm_resource_t *mr)
 {
     rmm_stats_t stats = RMM_STATS_INIT;
@@ -221,7 +229,7 @@ void subject_end(rmm_resource_t *mr)
     if (rmm_sim_active()) {
         assert_int_equal(rmm_sim_allocated_bytes(0), 0);
         assert_int_equal(rmm_sim_allocated_bytes(1), 0);
-        assert_int_equal(rmm__sim_library_events(), 0);
+        assert_true(keeps_events() || rmm__sim_library_events() == 0);
         assert_string_equal(rmm__sim_violation_text(), "");
     }
 }
