@@ -12,6 +12,13 @@ trim() { # FILE WORD: the errno's words, or "ok"
         sed 's/.*: //' "$work/answer"
     fi
 }
+trim_as() { # NUMBER FILE: the same, beside others
+    if (echo all >"$mnt/$2") 2>"$work/answer.$1"; then
+        echo ok
+    else
+        sed 's/.*: //' "$work/answer.$1"
+    fi
+}
 # While a busy machine delays the thread by more than the daemon waits: again.
 trims() { # FILE WORD
     for _ in $(seq 40); do
@@ -93,6 +100,21 @@ eventually test -e "$mnt/$process/trim"
 keeps_much
 trims "$process/trim" all
 end_program a
+
+# Killed amid trims: the writers are told, and the daemon goes on.
+start_program b env RMM_DRIVER=sim RMM_REQUEST_THREAD=1
+tell b pool 0
+tell b borrow 0 1000 1
+process=proc/${program_pid[b]}/gpu0
+for i in $(seq 4); do
+    (for _ in $(seq 25); do trim_as "$i" "$process/trim"; done) >>"$work/answers" &
+    writers[i]=$!
+done
+kill -KILL "${program_pid[b]}"
+wait "${writers[@]}"
+! grep -vE "^(ok|Connection timed out|Device or resource busy|No such process|No such file or directory|Permission denied)$" \
+    "$work/answers" || fail "answers: $(sort "$work/answers" | uniq -c)"
+expect version 1
 
 start_program a env RMM_DRIVER=sim
 tell a pool 0

@@ -7,7 +7,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "segment/segment_reader.h"
@@ -256,6 +261,40 @@ CASE(trims_and_reports_are_wanted_until_they_end)
     assert_int_equal(rmm__control_end_report(&control, true), 0);
     assert_int_equal(PAGE_WORD(&control, report_rows), 0);
     assert_int_equal(PAGE_WORD(&control, wanted), 0);
+    rmm__control_close(&control);
+}
+
+/* As the request thread of a process waits, in a mapping of its own. */
+static void *wait_for_a_request(void *arg)
+{
+    const rmm_control_page_t *mapped = arg;
+
+    while (atomic_load(&mapped->request_count) == 0) {
+        (void)syscall(SYS_futex, &mapped->request_count, FUTEX_WAIT, 0, NULL, NULL, 0);
+    }
+    return NULL;
+}
+
+CASE(a_request_wakes_the_process)
+{
+    rmm_control_t control = attach_wide();
+    const size_t bytes = sizeof(rmm_control_page_t);
+    void *mapped = mmap(NULL, bytes, PROT_READ, MAP_SHARED, control.fd, 0);
+    pthread_t thread;
+    uint32_t number;
+
+    assert_ptr_not_equal(mapped, MAP_FAILED);
+    assert_int_equal(pthread_create(&thread, NULL, wait_for_a_request, mapped), 0);
+    assert_int_equal(rmm__control_begin_trim(&control, 12, 0, &number), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(PAGE_WORD(&control, request_count), 1);
+    assert_int_equal(rmm__control_end_trim(&control, false), 0);
+    assert_int_equal(PAGE_WORD(&control, request_count), 1); /* nothing to do */
+    assert_int_equal(rmm__control_limit_location(&control, 0, 5), 0);
+    assert_int_equal(PAGE_WORD(&control, request_count), 2);
+    (void)munmap(mapped, bytes);
+    assert_int_equal(ftruncate(control.fd, 0), 0); /* by a hostile process */
+    assert_int_not_equal(rmm__control_begin_trim(&control, 12, 0, &number), 0);
     rmm__control_close(&control);
 }
 
