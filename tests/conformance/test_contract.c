@@ -309,6 +309,26 @@ static void counts_at_the_location_who_allocated(void **state)
     subject_end(functions.mr);
 }
 
+/* The diagnosis asks how far the memory behind a block is the block's alone; 0: unknown. */
+static void knows_where_the_memory_of_a_block_ends(void **state)
+{
+    rmm_resource_t *mr = subject_begin(subject);
+    rmm_block_facts_t facts = {0};
+    rmm_request_t request = {
+        .bytes = 1000, .align = RMM_ALIGN_DEFAULT, .user = true, .facts_out = &facts};
+    uintptr_t end_of_bytes;
+    void *ptr;
+
+    assert_ok(rmm__resource_alloc(mr, &request, &ptr));
+    end_of_bytes = (uintptr_t)ptr + request.bytes;
+    if (facts.end != 0) {
+        assert_in_range(facts.end, end_of_bytes, end_of_bytes + 16 * MIB);
+    }
+    request.facts_out = NULL;
+    rmm__resource_dealloc(mr, ptr, &request);
+    subject_end(mr);
+}
+
 /* --- all of it ---------------------------------------------------------------------- */
 
 int main(int argc, char **argv)
@@ -321,6 +341,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(survives_streams_that_end_and_handles_that_return),
         cmocka_unit_test(keeps_exact_accounts),
         cmocka_unit_test(counts_at_the_location_who_allocated),
+        cmocka_unit_test(knows_where_the_memory_of_a_block_ends),
     };
     int result;
 
