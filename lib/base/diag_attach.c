@@ -73,9 +73,29 @@ static void use_hooks(void)
 
 /* --- services ---------------------------------------------------------------------- */
 
+static struct {
+    _Atomic(rmm_diag_event_fn) fn;
+    _Atomic(void *) context;
+} observer;
+
+/* Not what the library itself copies: a pool that sleeps knows where blocks end. */
+static void on_event(void *unused, const rmm_diag_event_v1_t *event)
+{
+    /* acquire: pairs with observe(), for the context */
+    rmm_diag_event_fn fn = atomic_load_explicit(&observer.fn, memory_order_acquire);
+
+    (void)unused;
+    if (fn != NULL && (event->kind != RMM_DIAG_COPY || !rmm__driver_in_own())) {
+        fn(atomic_load_explicit(&observer.context, memory_order_relaxed), event);
+    }
+}
+
 static void observe(rmm_diag_event_fn fn, void *context)
 {
-    driver->observe(fn, context);
+    atomic_store_explicit(&observer.context, context, memory_order_relaxed);
+    /* release: pairs with on_event() */
+    atomic_store_explicit(&observer.fn, fn, memory_order_release);
+    driver->observe(fn != NULL ? on_event : NULL, NULL);
 }
 
 static rmm_status_t side_file(const char *suffix, size_t bytes, void **memory_out)

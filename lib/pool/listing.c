@@ -26,7 +26,7 @@ static void show_chunk(const listing_t *listing, uint64_t unit, uint64_t units)
     listing->visit(listing->context, &chunk);
 }
 
-/* Pieces of a range that are mapped side by side are one. */
+/* Pieces of a range that are mapped side by side are one. Those that sleep keep their places. */
 static void show_pieces_locked(const listing_t *listing)
 {
     const engine_range_t *range = &listing->engine->range;
@@ -36,16 +36,10 @@ static void show_pieces_locked(const listing_t *listing)
         uint64_t unit = range->pieces[i].unit;
         uint64_t end = unit;
 
-        for (; i < range->piece_count && range->pieces[i].unit == end &&
-               !range->pieces[i].is_absent;
-             i++) {
+        for (; i < range->piece_count && range->pieces[i].unit == end; i++) {
             end += range->pieces[i].units;
         }
-        if (end != unit) {
-            show_chunk(listing, unit, end - unit);
-        } else {
-            i++;
-        }
+        show_chunk(listing, unit, end - unit);
     }
 }
 

@@ -260,8 +260,10 @@ static int copy(
         if (bytes > (uint64_t)(rmm__range_address(end) - there)) {
             bytes = (uint64_t)(rmm__range_address(end) - there);
         }
-        error = way == OUT ? engine->driver->memcpy_async(here, there, bytes, stream)
-                           : engine->driver->memcpy_async(there, here, bytes, stream);
+        rmm__driver_own_enter(); /* no use of the blocks, and no end of one is meant */
+        error = rmm__driver_own_leave(
+            way == OUT ? engine->driver->memcpy_async(here, there, bytes, stream)
+                       : engine->driver->memcpy_async(there, here, bytes, stream));
         if (error != RMM_DRIVER_OK) {
             return error;
         }

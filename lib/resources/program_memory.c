@@ -355,3 +355,8 @@ bool rmm_diag_in_library_v1(void)
 {
     return rmm__driver_in_own() || rmm__callback_is_entered();
 }
+
+bool rmm_diag_copies_v1(void)
+{
+    return rmm__driver_in_own();
+}

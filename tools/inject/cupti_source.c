@@ -46,6 +46,7 @@ static struct {
     inject_layouts_t layouts;
     cupti_stream_queries_t streams;
     cupti_blocks_t blocks;
+    inject_library_fn library_copies; /* NULL: librmm-c is not loaded */
     /* knows what was freed, while blocks are followed; NULL: not yet */
     _Atomic(rmm_diag_engine_t *) remembering;
     atomic_bool
@@ -155,6 +156,9 @@ static bool call_succeeded(const CUpti_CallbackData *data)
 
 static void on_ranges(CUpti_CallbackId call, const CUpti_CallbackData *data)
 {
+    if (source.library_copies != NULL && source.library_copies()) {
+        return; /* a pool that sleeps: its copies go across the ends of blocks */
+    }
     /* `context` is not written: on_range() reads it as const again */
     cupti_ranges_each(
         call, data->functionParams, data->callbackSite == CUPTI_API_ENTER, on_range,
@@ -512,6 +516,7 @@ bool inject_cupti_start(
 {
     inject_layouts_init(&source.layouts, cupti_api_queries());
     source.engine = engine;
+    source.library_copies = inject_library_copies();
     if (inject_cupti_follows_driver()) {
         /* release: pairs with on_taken() */
         atomic_store_explicit(&source.remembering, engine, memory_order_release);

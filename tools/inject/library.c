@@ -55,6 +55,20 @@ static bool find_in(void *place, inject_library_t *library)
     return alloc != NULL && free_symbol != NULL && forget != NULL && inside != NULL;
 }
 
+inject_library_fn inject_library_copies(void)
+{
+    void *loaded = dlopen(RMM_LIBRARY_SONAME, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+    void *symbol = dlsym(loaded != NULL ? loaded : RTLD_DEFAULT, "rmm_diag_copies_v1");
+    inject_library_fn found;
+
+    if (loaded != NULL) {
+        (void)dlclose(loaded); /* it stays: it has called this library */
+    }
+    (void)dlerror();
+    memcpy(&found, &symbol, sizeof(found));
+    return found;
+}
+
 bool inject_library_open(inject_library_t *library)
 {
     bool found = find_in(RTLD_DEFAULT, library); /* linked, also statically */

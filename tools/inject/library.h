@@ -21,4 +21,8 @@ typedef struct inject_library {
 /* False: there is none, or an older one. Loads a library, so not in a callback. */
 bool inject_library_open(inject_library_t *library);
 
+/* rmm_diag_copies_v1() of the librmm-c that is loaded; NULL: none is, or an older one. */
+typedef bool (*inject_library_fn)(void);
+inject_library_fn inject_library_copies(void);
+
 #endif /* RMM_TOOLS_INJECT_LIBRARY_H */

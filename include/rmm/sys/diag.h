@@ -262,6 +262,12 @@ RMM_API void rmm_diag_driver_forget_v1(void);
 RMM_API bool rmm_diag_in_library_v1(void);
 
 /**
+ * True while the calling thread copies memory for this library itself, as a pool does that falls
+ * asleep or wakes: no use of a block, and the copy may go across the ends of several.
+ */
+RMM_API bool rmm_diag_copies_v1(void);
+
+/**
  * The function that an injected library exports. This library looks for it once, just before it
  * would report its first block: in the library that CUDA_INJECTION64_PATH names if that is loaded,
  * else among the process's global symbols. Called with no lock held and with rmm_diag_attach_v1, so

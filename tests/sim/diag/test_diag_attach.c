@@ -8,8 +8,10 @@
 #include <rmm/async_resource.h>
 #include <rmm/cuda_resource.h>
 #include <rmm/managed_resource.h>
+#include <rmm/memory.h>
 #include <rmm/pinned_resource.h>
 #include <rmm/pool_resource.h>
+#include <rmm/pool_sleep.h>
 #include <rmm/sys/diag.h>
 
 #include "harness/diag_file.h"
@@ -261,4 +263,46 @@ static void allocate_while_it_is_looked_for(child_t *self, void *argument)
 CASE(tells_an_injected_library_nothing_of_its_own)
 {
     child_run(allocate_while_it_is_looked_for, NULL);
+}
+
+static unsigned copy_count;
+
+static void count_copies(void *context, const rmm_diag_event_v1_t *event)
+{
+    CHECK(context == &runtime);
+    copy_count += event->kind == RMM_DIAG_COPY && !event->before;
+}
+
+static void sleep_while_observed(child_t *self, void *argument)
+{
+    rmm_diag_hooks_v1_t own = hooks();
+    rmm_diag_services_v1_t services = {.struct_size = sizeof(services)};
+    rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
+    rmm_resource_t *pool;
+    void *blocks[2];
+
+    (void)self;
+    (void)argument;
+    options.flags = RMM_POOL_VIRTUAL;
+    CHECK(rmm_diag_attach_v1(&own, &services) == RMM_OK);
+    services.observe(count_copies, &runtime);
+    CHECK(rmm_pool_resource_create(NULL, &options, &pool) == RMM_OK);
+    for (int i = 0; i < 2; i++) {
+        CHECK(rmm_resource_alloc(pool, 1000, 0, NULL, &blocks[i]) == RMM_OK);
+    }
+    CHECK(rmm_pool_sleep(pool, NULL) == RMM_OK && rmm_pool_wake(pool) == RMM_OK);
+    CHECK(copy_count == 0); /* they go across the end of a block */
+    CHECK(!rmm_diag_copies_v1());
+    CHECK(rmm_memcpy_async(blocks[0], blocks[1], 1000, NULL) == RMM_OK);
+    CHECK(copy_count == 1);
+    services.observe(NULL, NULL);
+    for (int i = 0; i < 2; i++) {
+        rmm_resource_dealloc(pool, blocks[i], 1000, 0, NULL);
+    }
+    rmm_resource_release(pool);
+}
+
+CASE(what_a_pool_copies_to_sleep_is_no_use_of_its_blocks)
+{
+    child_run(sleep_while_observed, NULL);
 }
