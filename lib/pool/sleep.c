@@ -305,7 +305,7 @@ static rmm_status_t raise_all(engine_t *engine, rmm_stream_t stream)
 /* --- sleep ---------------------------------------------------------------------------- */
 
 /* Begin, with all threads out of the way. */
-static rmm_status_t settle(engine_t *engine)
+static rmm_status_t settle(engine_t *engine, bool lets_wait)
 {
     switch (wait_until(engine, begin_to_settle, 0)) {
     case ALREADY:
@@ -319,6 +319,9 @@ static rmm_status_t settle(engine_t *engine)
     default:
         break;
     }
+    rmm__mutex_lock(&engine->lock);
+    engine->sleep->lets_wait = lets_wait; /* before the first request meets it */
+    rmm__mutex_unlock(&engine->lock);
     if (wait_until(engine, begin_to_fall, SETTLE_SECONDS) != BEGUN) {
         change_state(engine, ENGINE_AWAKE);
         return rmm__error(
@@ -437,7 +440,7 @@ rmm_status_t rmm__engine_sleep(engine_t *engine, const engine_sleep_plan_t *plan
 {
     RMM_UNCANCELLED;
     engine_sleep_t *sleep = engine->sleep;
-    rmm_status_t status = settle(engine);
+    rmm_status_t status = settle(engine, plan->lets_wait);
 
     if (status != RMM_OK) {
         plan->host->close(plan->host_context);
@@ -445,9 +448,6 @@ rmm_status_t rmm__engine_sleep(engine_t *engine, const engine_sleep_plan_t *plan
     }
     rmm__saved_open(&sleep->saved, plan);
     sleep->keeps_host = plan->keeps_host;
-    rmm__mutex_lock(&engine->lock);
-    sleep->lets_wait = plan->lets_wait;
-    rmm__mutex_unlock(&engine->lock);
     status = fall_in_scope(engine, plan);
     if (status != RMM_OK && is_complete(engine)) {
         rmm__saved_drop(&sleep->saved, false);
