@@ -51,7 +51,7 @@ extern "C" {
 #define RMM_POOL_EXPORT_FABRIC (RMM_CAST(uint64_t, 1) << 0)
 
 /**
- * What another process needs to import a block. All of it may be sent by other means than
+ * Describes a block for another process. All of it may be sent by other means than
  * rmm_pool_export_send(): the record as it is, the descriptors by SCM_RIGHTS (or
  * pidfd_getfd()), in their order. Then the importer fills the struct with its own memory, and
  * does not call rmm_pool_export_release().

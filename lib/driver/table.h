@@ -92,15 +92,15 @@ typedef uint64_t rmm_driver_physical_t; /* CUmemGenericAllocationHandle */
  * host, or the number of one, from 0. */
 #define RMM_DRIVER_ON_DEVICE (-2)
 
-/* What physical memory is made for, or-ed: handles of these types for other processes, which are
- * values of cudaMemAllocationHandleType, and network cards that access it (GPUDirect RDMA). */
+/* Uses that physical memory is made for, or-ed: handles of these types for other processes, which
+ * are values of cudaMemAllocationHandleType, and network cards that access it (GPUDirect RDMA). */
 #define RMM_DRIVER_HANDLE_POSIX 0x1u
 #define RMM_DRIVER_HANDLE_FABRIC 0x8u
 #define RMM_DRIVER_RDMA 0x100u
 
 #define RMM_DRIVER_HANDLE_BYTES 64 /* CUmemFabricHandle */
 
-/* What another process needs to use memory of this one. */
+/* Names memory of this process for another one. */
 typedef struct rmm_driver_handle {
     uint32_t type;                                /* one RMM_DRIVER_HANDLE_* */
     int fd;                                       /* POSIX */

@@ -424,10 +424,12 @@ static rmm_status_t map_pieces(import_t *import, const rmm_shared_t *shared)
     return RMM_OK;
 }
 
-/* The pool is open to its own device; peers get access where the driver lets them in. */
+/* Its own device gets access, which an imported pool need not have, and peers where the driver lets
+ * them in. What is refused, the first use tells. */
 static rmm_status_t take_block(import_t *import, const rmm_shared_t *shared)
 {
     const rmm_driver_t *driver = import->driver;
+    uint32_t own = RMM_DRIVER_DEVICE(import->public.device);
     uint32_t peers = rmm__driver_peers(driver, import->public.device);
     int error = driver->mempool_import(&shared->parts[0].handle, &import->pool);
 
@@ -435,8 +437,8 @@ static rmm_status_t take_block(import_t *import, const rmm_shared_t *shared)
         import->pool = NULL;
         return refused(driver, error, "importing the memory pool", shared);
     }
-    if (peers != 0) {
-        (void)driver->mempool_access(import->pool, peers);
+    if (driver->mempool_access(import->pool, own | peers) != RMM_DRIVER_OK) {
+        (void)driver->mempool_access(import->pool, own);
     }
     error =
         driver->mempool_import_pointer(import->pool, shared->pointer, &import->block);
@@ -449,7 +451,7 @@ static rmm_status_t take_block(import_t *import, const rmm_shared_t *shared)
     return RMM_OK;
 }
 
-/* What the device must have for this. */
+/* Refuse a device that lacks what this kind of memory needs. */
 static rmm_status_t
 check_device(const rmm_driver_t *driver, const rmm_shared_t *shared, int device)
 {

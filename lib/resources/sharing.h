@@ -68,7 +68,7 @@ typedef struct rmm_shared {
 
 /* --- what resources do ----------------------------------------------------------------- */
 
-/* What is asked of a resource (rmm_resource_ops_t.share). */
+/* A request to a resource (rmm_resource_ops_t.share). */
 typedef struct rmm_sharing_request {
     const void *ptr;
     uint64_t bytes;       /* 0: to the end of the block */

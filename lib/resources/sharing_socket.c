@@ -134,7 +134,7 @@ rmm_status_t rmm_pool_export_send(const rmm_pool_exported_t *exported, int socke
 
 /* --- receive --------------------------------------------------------------------------- */
 
-/* What has come, and what may come. */
+/* The descriptors that have come, and how many may come. */
 typedef struct receipt {
     int socket;
     int *fds;

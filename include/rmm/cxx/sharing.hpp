@@ -24,7 +24,7 @@
 namespace rmmc
 {
 
-/** What another process needs to map a block; owns its descriptors. Moves only. */
+/** Describes a block for another process; owns its descriptors. Moves only. */
 class exported_memory
 {
   public:

@@ -61,7 +61,8 @@ int rmm__sim_node_of(const void *ptr);
 
 /* The bytes of address ranges that are reserved now for mapped memory, mapped or not. */
 uint64_t rmm__sim_address_bytes(void);
-/* What the memory that is mapped there was made for: RMM_DRIVER_HANDLE_*, RMM_DRIVER_RDMA. */
+/* The uses that the memory which is mapped there was made for: RMM_DRIVER_HANDLE_*,
+ * RMM_DRIVER_RDMA. */
 uint32_t rmm__sim_physical_flags(const void *ptr);
 
 /* Asked by stream_key() in a program that compares the ids that the library remembers; NULL: none

@@ -23,7 +23,7 @@
 #define PAGE UINT64_C(4096)
 #define DATA_MAGIC UINT64_C(0x4d4d522d4d495353) /* "SSIM-RMM" */
 
-/* What the simulated GPU puts into cudaMemPoolPtrExportData. */
+/* The simulated GPU's cudaMemPoolPtrExportData. */
 typedef struct pointer_data {
     uint64_t magic, address, bytes;
 } pointer_data_t;

@@ -73,6 +73,11 @@ static rmm_status_t create_on_nearest(rmm_resource_t **out)
     return create_at(RMM_ASYNC_ON_NEAREST_NODE, out);
 }
 
+static rmm_status_t create_exportable(rmm_resource_t **out)
+{
+    return rmm_resource_create_from_spec("pool_virtual:exportable", out);
+}
+
 static rmm_status_t create_view(rmm_resource_t **out)
 {
     static int pool;
@@ -90,6 +95,13 @@ TEST_CASE(virtual_pools_are_refused_where_nothing_can_be_mapped)
     refuses(
         "virtual_memory=0", create_virtual_pool,
         "CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED is 0");
+}
+
+TEST_CASE(exportable_pools_are_refused_where_memory_has_no_descriptors)
+{
+    refuses(
+        "posix_handles=0", create_exportable,
+        "CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED is 0");
 }
 
 TEST_CASE(managed_memory_is_refused_where_there_is_none)

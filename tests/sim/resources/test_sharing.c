@@ -565,6 +565,52 @@ TEST_CASE(any_driver_call_of_an_export_and_an_import_may_fail)
     rmm_resource_release(pool);
 }
 
+TEST_CASE(any_driver_call_of_the_creation_of_a_pool_may_fail)
+{
+    rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
+    uint64_t addresses = rmm__sim_address_bytes();
+    bool struck = true;
+
+    options.flags = RMM_POOL_VIRTUAL | RMM_POOL_EXPORTABLE;
+    options.initial_bytes = 4 * MIB;
+    for (int call = 1; struck; call++) {
+        rmm_resource_t *pool = NULL;
+        char plan[32];
+        rmm_status_t status;
+
+        snprintf(plan, sizeof(plan), "any:%d:999", call);
+        assert_true(rmm_sim_fail(plan));
+        status = rmm_pool_resource_create(NULL, &options, &pool);
+        struck = rmm__sim_fault_has_struck();
+        assert_true(rmm_sim_fail(""));
+        assert_true(struck || status == RMM_OK);
+        rmm_resource_release(pool);
+        assert_int_equal(rmm__sim_address_bytes(), addresses);
+        assert_int_equal(rmm_sim_allocated_bytes(0), 0);
+    }
+}
+
+/* Also of a pool that is not shared. */
+TEST_CASE(every_piece_is_made_for_network_cards)
+{
+    rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
+    rmm_resource_t *plain;
+    rmm_resource_t *pool = make_exportable(0);
+    char *ptr, *block = take(pool, 3 * MIB);
+
+    options.flags = RMM_POOL_VIRTUAL;
+    assert_ok(rmm_pool_resource_create(NULL, &options, &plain));
+    ptr = take(plain, 3 * MIB);
+    assert_int_equal(rmm__sim_physical_flags(ptr), RMM_DRIVER_RDMA);
+    assert_int_equal(rmm__sim_physical_flags(ptr + 2 * MIB), RMM_DRIVER_RDMA);
+    assert_int_equal(
+        rmm__sim_physical_flags(block), RMM_DRIVER_RDMA | RMM_DRIVER_HANDLE_POSIX);
+    give(plain, ptr, 3 * MIB);
+    give(pool, block, 3 * MIB);
+    rmm_resource_release(plain);
+    rmm_resource_release(pool);
+}
+
 /* --- fabric handles --------------------------------------------------------------------- */
 
 /* In a process of its own, whose device has them. */
