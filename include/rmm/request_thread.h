@@ -24,7 +24,7 @@
  * Signals: all are blocked in it but those of a fault of its own. Fork: a child does not have the
  * thread, and needs none, because nobody sees a child in /rmm until it calls exec. Exit: an exit
  * handler stops it, and waits for what it does, but at most 2 seconds. A program whose main
- * thread ends by pthread_exit() lives on until it is stopped.
+ * thread ends by pthread_exit() ends within 2 seconds of its last other thread.
  *
  * Threads: any function, any thread; not in a function of the program that the thread calls.
  */

@@ -20,6 +20,7 @@
 #include <rmm/request_thread.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
@@ -27,6 +28,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -79,6 +81,31 @@ static bool goes_on(uint32_t number)
     return atomic_load_explicit(&stopped, memory_order_relaxed) < number;
 }
 
+/* Has the main thread ended by pthread_exit(), and every other thread too? Then this one, which
+ * blocks the signals that could end the process, would keep it for ever. */
+static bool is_last_thread(void)
+{
+    char text[512];
+    char state = 0;
+    long threads = 0; /* with a main thread that has ended */
+    const char *end;
+    int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+    ssize_t count = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    text[count > 0 ? count : 0] = '\0';
+    end = strrchr(text, ')'); /* of the program's name, which may have any character */
+    return end != NULL &&
+           sscanf(
+               end + 1,
+               " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
+               "%ld",
+               &state, &threads) == 2 &&
+           state == 'Z' && threads <= 2;
+}
+
 static void *obey_until_stopped(void *arg)
 {
     const struct timespec pause = {.tv_sec = LOOK_S};
@@ -95,8 +122,10 @@ static void *obey_until_stopped(void *arg)
         if (rmm__requests_pending()) {
             rmm__limits_obey_idle();
         }
-        if (goes_on(number)) {
-            (void)syscall(SYS_futex, count, FUTEX_WAIT, seen, &pause, NULL, 0);
+        if (goes_on(number) &&
+            syscall(SYS_futex, count, FUTEX_WAIT, seen, &pause, NULL, 0) != 0 &&
+            errno == ETIMEDOUT && is_last_thread()) {
+            break;
         }
     }
     return NULL;

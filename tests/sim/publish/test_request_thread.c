@@ -196,6 +196,19 @@ TEST_CASE(ends_with_the_process_amid_requests)
     }
 }
 
+/* The process is over with its last thread but that of requests. */
+static int leaves_main_by_pthread_exit(void)
+{
+    (void)make_pool(0, 0);
+    CHECK_THAT(rmm_request_thread_start() == RMM_OK);
+    pthread_exit(NULL);
+}
+
+TEST_CASE(ends_when_it_is_the_last_thread)
+{
+    assert_int_equal(in_child(leaves_main_by_pthread_exit), 0);
+}
+
 /* --- what it obeys ---------------------------------------------------------------------- */
 
 CASE(obeys_trims_of_an_idle_program)
@@ -417,4 +430,9 @@ CASE(is_not_in_a_forked_child)
     ask_trim(pool->instance_id, 0);
     wait_for_trim();
     rmm_resource_release(pool);
+}
+
+int main(void)
+{
+    return harness_run_cases(runtime_setup, runtime_teardown);
 }
