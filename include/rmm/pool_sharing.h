@@ -84,7 +84,8 @@ typedef struct rmm_pool_imported {
  * bounds what a process may have.
  *
  * @param mr     a pool with RMM_POOL_EXPORTABLE, an async resource with
- *               RMM_ASYNC_HANDLE_POSIX_FD, or anything on top of one
+ *               RMM_ASYNC_HANDLE_POSIX_FD, or adaptors over one. Not a resource that divides
+ *               the memory of one (an arena, another pool, binning)
  * @param ptr    the block, or any byte of it. It must not be freed meanwhile
  * @param bytes  how many from there; 0: to the end of the block
  * @param flags  RMM_POOL_EXPORT_*, or-ed
@@ -146,7 +147,9 @@ rmm_pool_export_receive(int socket, rmm_pool_exported_t *out);
  * Map exported memory into this process. The devices of the process that can access the memory
  * of its device may use it. The export stays the caller's, and may be released.
  *
- * Nothing in the record is trusted: it may come from anybody.
+ * Nothing in the record is trusted: it may come from anybody. One thing cannot be checked: CUDA
+ * does not tell how large a block of an async resource is, so where its end is, and what the offset
+ * into it is, is the exporter's word.
  *
  * @param exported  what the exporter sent
  * @param out       receives the import (rmm_pool_import_release()); untouched on failure

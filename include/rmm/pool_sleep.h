@@ -35,10 +35,12 @@
 extern "C" {
 #endif
 
-/** Discard the contents of all blocks: after the pool has woken, they are undefined. */
+/** Discard the contents of all blocks: after the pool has woken, they are undefined. A list of
+ *  blocks is not looked at then. */
 #define RMM_POOL_SLEEP_DISCARD (RMM_CAST(uint64_t, 1) << 0)
 
-/** Allocations wait until the pool is awake, instead of failing with RMM_ERR_ASLEEP. */
+/** Allocations wait until the pool is awake, instead of failing with RMM_ERR_ASLEEP. A thread
+ *  that waits is not cancelled by pthread_cancel(). */
 #define RMM_POOL_SLEEP_WAIT (RMM_CAST(uint64_t, 1) << 1)
 
 /**

@@ -44,6 +44,13 @@ static _Atomic(uint32_t) last_instance_id;
 
 /* --- in a forked child ------------------------------------------------------------ */
 
+bool rmm__resource_is_adaptor(const rmm_resource_t *mr)
+{
+    return mr->upstream != NULL &&
+           !atomic_load_explicit(&mr->ops, memory_order_relaxed)->owns_blocks &&
+           strcmp(rmm_resource_type(mr), "binning") != 0;
+}
+
 bool rmm__resource_is_forked(const rmm_resource_t *mr)
 {
     return atomic_load_explicit(&mr->ops, memory_order_relaxed) == &rmm__forked_ops;

@@ -180,6 +180,9 @@ bool rmm__resource_try_retain(rmm_resource_t *mr);
  * that would call the driver for it checks this first. */
 bool rmm__resource_is_forked(const rmm_resource_t *mr);
 
+/* It passes requests on to its upstream, and keeps no memory. Bins keep some. */
+bool rmm__resource_is_adaptor(const rmm_resource_t *mr);
+
 /* Undo init: for the error path of a creator, and the end of release. */
 void rmm__resource_fini(rmm_resource_t *mr);
 

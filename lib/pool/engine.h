@@ -234,7 +234,8 @@ uint64_t rmm__engine_addresses(const engine_t *engine, void **address_out);
 /*
  * An export to another process. rest_of_block(): how much of a live block is left from this byte
  * on; 0: none is there. export(): the physical memory behind these bytes of it, in the order of
- * the addresses, allocated for the caller. export_types(): the RMM_DRIVER_HANDLE_* that it can be
+ * the addresses, allocated for the caller. export_withdraw(): nothing of that has left the process.
+ * export_types(): the RMM_DRIVER_HANDLE_* that it can be
  * exported by; 0: none. exported_bytes(): of pieces that were exported and are still the engine's,
  * which must not be given up behind a live block, because importers would keep them. One load.
  */
@@ -248,6 +249,8 @@ uint64_t rmm__engine_rest_of_block(engine_t *engine, const void *ptr);
 rmm_status_t rmm__engine_export(
     engine_t *engine, const void *ptr, uint64_t bytes, engine_exported_t **found_out,
     uint32_t *count_out);
+void rmm__engine_export_withdraw(
+    engine_t *engine, const engine_exported_t *found, uint32_t count);
 uint32_t rmm__engine_export_types(const engine_t *engine);
 uint64_t rmm__engine_exported_bytes(const engine_t *engine);
 

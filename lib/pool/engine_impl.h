@@ -113,7 +113,7 @@ typedef struct engine_piece {
     bool is_stuck;     /* can be neither used nor unmapped; its addresses are lost */
     bool is_absent;    /* its memory was given back: the engine sleeps (sleep.c) */
     bool is_forbidden; /* mapped again, but no device may use it yet */
-    bool is_exported;  /* other processes may have it mapped */
+    uint32_t exports;  /* times that it was: other processes may have it mapped */
     rmm_driver_physical_t physical;
 } engine_piece_t;
 

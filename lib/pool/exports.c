@@ -69,8 +69,7 @@ static uint32_t list_locked(
             found[count] = (engine_exported_t){
                 rmm__range_address(piece->unit), rmm__piece_bytes(piece),
                 piece->physical};
-            if (!piece->is_exported) {
-                piece->is_exported = true;
+            if (piece->exports++ == 0) {
                 atomic_fetch_add_explicit(
                     &engine->exported_bytes, rmm__piece_bytes(piece),
                     memory_order_relaxed);
@@ -116,6 +115,25 @@ rmm_status_t rmm__engine_export(
     *found_out = found;
     *count_out = count;
     return RMM_OK;
+}
+
+/* The block is still live, so its pieces are where they were. */
+void rmm__engine_export_withdraw(
+    engine_t *engine, const engine_exported_t *found, uint32_t count)
+{
+    engine_range_t *range = &engine->range;
+
+    rmm__mutex_lock(&engine->lock);
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t unit = (uintptr_t)found[i].address / RMM_BLOCKS_UNIT;
+        engine_piece_t *piece = &range->pieces[rmm__pieces_from_locked(engine, unit)];
+
+        if (--piece->exports == 0) {
+            atomic_fetch_sub_explicit(
+                &engine->exported_bytes, rmm__piece_bytes(piece), memory_order_relaxed);
+        }
+    }
+    rmm__mutex_unlock(&engine->lock);
 }
 
 uint32_t rmm__engine_export_types(const engine_t *engine)

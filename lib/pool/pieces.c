@@ -251,7 +251,7 @@ void rmm__piece_stick(engine_t *engine, engine_piece_t *piece)
 
 void rmm__piece_release(engine_t *engine, const engine_piece_t *piece)
 {
-    if (piece->is_exported) {
+    if (piece->exports != 0) {
         atomic_fetch_sub_explicit(
             &engine->exported_bytes, rmm__piece_bytes(piece), memory_order_relaxed);
     }

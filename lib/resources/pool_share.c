@@ -4,7 +4,6 @@
 
 #include <inttypes.h>
 
-#include "core/host_memory.h"
 #include "resources/sharing.h"
 
 /* In a driver scope. */
@@ -24,6 +23,13 @@ static rmm_status_t export_pieces(
     return RMM_OK;
 }
 
+static void withdraw_pieces(rmm_shared_t *shared)
+{
+    const pool_resource_t *self = shared->owner;
+
+    rmm__engine_export_withdraw(self->engine, shared->found, shared->found_count);
+}
+
 static rmm_status_t share_block(
     pool_resource_t *self, const rmm_sharing_request_t *request, rmm_shared_t *shared)
 {
@@ -36,6 +42,10 @@ static rmm_status_t share_block(
     if (status != RMM_OK) {
         return status;
     }
+    shared->withdraw = withdraw_pieces;
+    shared->owner = self;
+    shared->found = found;
+    shared->found_count = count;
     shared->kind = RMM_SHARING_PIECES;
     shared->offset =
         (uint64_t)((const char *)request->ptr - (const char *)found[0].address);
@@ -47,7 +57,6 @@ static rmm_status_t share_block(
         status = export_pieces(self, request->handle_type, found, shared);
         rmm__driver_scope_leave(&scope);
     }
-    rmm__free(found);
     return status;
 }
 

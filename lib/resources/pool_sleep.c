@@ -23,13 +23,6 @@ static const rmm_resource_ops_t *ops_of(const rmm_resource_t *mr)
     return atomic_load_explicit(&mr->ops, memory_order_relaxed);
 }
 
-/* An adaptor passes requests on and keeps no memory. Bins keep some. */
-static bool is_adaptor(const rmm_resource_t *mr)
-{
-    return mr->upstream != NULL && !ops_of(mr)->owns_blocks &&
-           strcmp(rmm_resource_type(mr), "binning") != 0;
-}
-
 static rmm_status_t find_pool(const rmm_resource_t *mr, pool_resource_t **pool_out)
 {
     rmm_resource_t *found = (rmm_resource_t *)(uintptr_t)mr;
@@ -40,7 +33,7 @@ static rmm_status_t find_pool(const rmm_resource_t *mr, pool_resource_t **pool_o
             RMM_ERR_UNSUPPORTED,
             "this process is a forked child of the one that made the pool");
     }
-    while (is_adaptor(found)) {
+    while (rmm__resource_is_adaptor(found)) {
         found = found->upstream;
     }
     if (ops_of(found)->alloc != rmm__pool_alloc || !pool_from_base(found)->is_range) {

@@ -54,7 +54,9 @@ void rmm__shared_fini(rmm_shared_t *shared)
         close_descriptor(shared->parts[i].handle.fd);
     }
     rmm__free(shared->parts);
+    rmm__free(shared->found);
     shared->parts = NULL;
+    shared->found = NULL;
     shared->count = 0;
 }
 
@@ -112,22 +114,23 @@ static rmm_status_t check_export(
     return RMM_OK;
 }
 
-/* The first resource from here down that shares its memory describes the block. */
+/* The resource whose block it is describes it: the first one that is no adaptor. One that divides
+ * the memory of a pool would have the whole of its own block exported. */
 static rmm_status_t
 describe(rmm_resource_t *mr, const rmm_sharing_request_t *request, rmm_shared_t *shared)
 {
-    for (rmm_resource_t *at = mr; at != NULL; at = at->upstream) {
-        const rmm_resource_ops_t *ops =
-            atomic_load_explicit(&at->ops, memory_order_relaxed);
-        bool is_mine = false;
+    const rmm_resource_ops_t *ops;
+    rmm_resource_t *owner = mr;
+    bool is_mine = false;
+    rmm_status_t status;
 
-        if (ops->share != NULL) {
-            rmm_status_t status = ops->share(at, request, shared, &is_mine);
-
-            if (is_mine) {
-                return status;
-            }
-        }
+    while (rmm__resource_is_adaptor(owner)) {
+        owner = owner->upstream;
+    }
+    ops = atomic_load_explicit(&owner->ops, memory_order_relaxed);
+    status = ops->share != NULL ? ops->share(owner, request, shared, &is_mine) : RMM_OK;
+    if (is_mine) {
+        return status;
     }
     if (rmm__resource_is_forked(mr)) {
         return rmm__error(
@@ -141,7 +144,7 @@ describe(rmm_resource_t *mr, const rmm_sharing_request_t *request, rmm_shared_t 
         "RMM_POOL_VIRTUAL | RMM_POOL_EXPORTABLE (pool_virtual:exportable in "
         "RMM_RESOURCE), "
         "or an async resource with RMM_ASYNC_HANDLE_POSIX_FD",
-        rmm_resource_type(mr), mr->name);
+        rmm_resource_type(owner), owner->name);
 }
 
 /* The record, and the descriptors, which leave `shared`. */
@@ -215,6 +218,9 @@ rmm_status_t rmm_pool_export(
     }
     if (status == RMM_OK) {
         status = pack(&shared, out);
+    }
+    if (status != RMM_OK && shared.withdraw != NULL) {
+        shared.withdraw(&shared);
     }
     rmm__shared_fini(&shared);
     return status;

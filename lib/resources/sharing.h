@@ -64,6 +64,11 @@ typedef struct rmm_shared {
     unsigned char pointer[RMM_DRIVER_HANDLE_BYTES];
     uint32_t count;
     rmm_shared_part_t *parts; /* owned; their descriptors are an export's */
+    /* After a failure: the resource's block is not exported. NULL: nothing to do. */
+    void (*withdraw)(struct rmm_shared *shared);
+    void *owner; /* these two for withdraw(); `found` is owned */
+    void *found;
+    uint32_t found_count;
 } rmm_shared_t;
 
 /* --- what resources do ----------------------------------------------------------------- */

@@ -23,10 +23,15 @@
 #define MESSAGE_DESCRIPTORS 250u
 #define KERNEL_DESCRIPTORS 253u /* SCM_MAX_FD */
 #define MESSAGE_BYTES ((size_t)32 * 1024)
+#define OTHER_BYTES                                                                    \
+    4096 /* for what options of the socket add: credentials, labels, times */
+#ifndef SCM_PIDFD
+#define SCM_PIDFD 0x04 /* since Linux 6.5, with SO_PASSPIDFD */
+#endif
 
 typedef union control {
     struct cmsghdr align;
-    char bytes[CMSG_SPACE(KERNEL_DESCRIPTORS * sizeof(int))];
+    char bytes[CMSG_SPACE(KERNEL_DESCRIPTORS * sizeof(int)) + OTHER_BYTES];
 } control_t;
 
 static size_t least(size_t a, size_t b)
@@ -148,7 +153,9 @@ static bool keep_descriptors(receipt_t *receipt, struct msghdr *message)
 
     for (struct cmsghdr *head = CMSG_FIRSTHDR(message); head != NULL;
          head = CMSG_NXTHDR(message, head)) {
-        size_t count = head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_RIGHTS
+        bool is_pidfd = head->cmsg_type == SCM_PIDFD; /* nobody here asked for it */
+        size_t count = head->cmsg_level == SOL_SOCKET &&
+                               (head->cmsg_type == SCM_RIGHTS || is_pidfd)
                            ? (head->cmsg_len - CMSG_LEN(0)) / sizeof(int)
                            : 0;
 
@@ -156,7 +163,9 @@ static bool keep_descriptors(receipt_t *receipt, struct msghdr *message)
             int fd;
 
             memcpy(&fd, CMSG_DATA(head) + i * sizeof(int), sizeof(fd));
-            if (receipt->fd_count < receipt->fd_most) {
+            if (is_pidfd) {
+                close(fd);
+            } else if (receipt->fd_count < receipt->fd_most) {
                 receipt->fds[receipt->fd_count++] = fd;
             } else {
                 close(fd);
