@@ -19,6 +19,8 @@ import re
 import subprocess
 import sys
 
+ON_REQUEST = 'rmm_request_thread_start'
+
 
 @functools.lru_cache(maxsize=None)
 def read_tests(build):
@@ -76,12 +78,15 @@ def read_links(build):
 
 @functools.lru_cache(maxsize=None)
 def starters(build):
-    """The objects that call a function which starts a thread."""
+    """The objects that call a function which starts a thread. Every program has the library's
+    thread for requests, and few start it: so who calls that function, not who defines it."""
     objects = {part for parts in read_links(build).values() for part in parts
                if part.endswith('.o') and (build / part).is_file()}
     listed = run_nm(build, '--undefined-only', '--print-file-name', *sorted(objects))
-    call = r'(?m)^(.+): +U (?:pthread_create|thrd_create|_ZNSt6thread15_M_start_thread\w*)'
-    return set(re.findall(call, listed))
+    call = (r'(?m)^(.+): +U (?:pthread_create|thrd_create|_ZNSt6thread15_M_start_thread\w*|'
+            f'{ON_REQUEST})')
+    return {part for part in re.findall(call, listed)
+            if ON_REQUEST not in symbols_of(build, part)}
 
 
 @functools.lru_cache(maxsize=None)

@@ -55,21 +55,33 @@ class Targets(unittest.TestCase):
     def test_a_test_has_one_thread_if_none_of_its_programs_can_start_another(self):
         self.write('dev', line('unit.one', '"B/one"', 'unit', ''),
                    line('unit.two', '"B/two"', 'unit', ''),
+                   line('unit.has', '"B/has"', 'unit', ''),
+                   line('unit.asks', '"B/asks"', 'unit', ''),
                    line('sim.both', '"B/one"', 'sim', 'OTHER=B/two'),
                    line('sim.shell', '"B/shell.sh"', 'sim', ''),
                    line('sim.unknown', '"python3" "-V"', 'sim', ''))
         links = []
-        for name, body in (('one', ''), ('two', '  pthread_create(&t, 0, run, 0);\n')):
+        create = '  pthread_create(&t, 0, run, 0);\n'
+        ask = 'rmm_request_thread_start();\n'
+        for name, head, body, more in (
+                ('lib', f'void {ask[:-4]}(void) {{ pthread_t t; {create} }}\n', '', []),
+                ('one', '', '', []), ('two', '', create, []), ('has', '', '', ['lib']),
+                ('asks', f'void {ask}', ask, ['lib'])):
             source, build = self.folder / f'{name}.c', self.folder / 'dev'
+            main = '' if name == 'lib' else (
+                f'int main(void) {{ pthread_t t;\n{body}  (void)&t; return run(0) != 0; }}\n')
             source.write_text('#include <pthread.h>\nstatic void *run(void *p) { return p; }\n'
-                              f'int main(void) {{ pthread_t t;\n{body}  (void)&t; '
-                              'return run(0) != 0; }\n', encoding='utf-8')
+                              f'{head}{main}', encoding='utf-8')
             subprocess.run(['cc', '-c', '-o', build / f'{name}.o', source], check=True)
-            subprocess.run(['cc', '-pthread', '-o', build / name, build / f'{name}.o'], check=True)
-            links.append(f'build {name}: C_EXECUTABLE_LINKER__{name}_Debug {name}.o | c.so || x\n')
+            if name == 'lib':
+                continue
+            objects = [f'{part}.o' for part in (name, *more)]
+            subprocess.run(['cc', '-pthread', '-o', name, *objects], check=True, cwd=build)
+            links.append(f'build {name}: C_EXECUTABLE_LINKER__{name}_Debug {" ".join(objects)} '
+                         '| c.so || x\n')
         (self.folder / 'dev/build.ninja').write_text(''.join(links), encoding='utf-8')
         (self.folder / 'dev/shell.sh').write_text('exit 0\n', encoding='utf-8')
-        self.assertEqual(self.ask('one_thread', 'dev'), '^(unit\\.one)$\n')
+        self.assertEqual(self.ask('one_thread', 'dev'), '^(unit\\.has|unit\\.one)$\n')
 
 
 unittest.main()
