@@ -534,13 +534,14 @@ rmm_pool_import(const rmm_pool_exported_t *exported, rmm_pool_imported_t **out)
 
 void rmm_pool_import_release(rmm_pool_imported_t *imported)
 {
-    import_t *import = RMM_CONTAINER_OF(imported, import_t, public);
     rmm_driver_scope_t scope;
     rmm_status_t status;
+    import_t *import;
 
     if (imported == NULL) {
         return;
     }
+    import = RMM_CONTAINER_OF(imported, import_t, public);
     if (rmm__driver(&status) != NULL &&
         rmm__driver_scope_enter(&scope, import->driver, imported->device) == RMM_OK) {
         (void)rmm__driver_wait_all_devices(import->driver, imported->device);
