@@ -134,6 +134,7 @@ static void look(const world_t *world, effects_t *effects)
             pread(
                 member->control.fd, &effects->pages[i], sizeof(effects->pages[i]), 0) ==
             sizeof(effects->pages[i]));
+        effects->pages[i].request_count = 0; /* also rises if all stays as it is */
     }
     memcpy(&effects->gpu, &world->model.gpus[0], sizeof(effects->gpu));
     memcpy(&effects->host, &world->model.host, sizeof(effects->host));
