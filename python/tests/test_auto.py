@@ -1,23 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The resource `auto`, and who gets it without asking."""
-import os
-import subprocess
-import sys
-
 import pytest
-
-
-def run(program, **environment):
-    """The output of a program in a process of its own."""
-    result = subprocess.run(
-        [sys.executable, "-c", "import rmm_c as rmm; from rmm_c import mr\n" + program],
-        env=dict(os.environ, **environment),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    assert result.returncode == 0, result.stdout
-    return result.stdout.strip()
+from program import run
 
 
 @pytest.mark.parametrize(

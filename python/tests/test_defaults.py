@@ -6,25 +6,13 @@ import subprocess
 import sys
 
 import pytest
+from program import run
 
 import rmm_c as rmm
 from rmm_c import mr
 from rmm_c.pylibrmm.memory_resource._defaults import current_device
 
 HEADER = "Thread,Time,Action,Pointer,Size,Stream"
-
-
-def run(program, **environment):
-    """The output of a program in a process of its own."""
-    result = subprocess.run(
-        [sys.executable, "-c", "import rmm_c as rmm; from rmm_c import mr\n" + program],
-        env=dict(os.environ, **environment),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    assert result.returncode == 0, result.stdout
-    return result.stdout.strip()
 
 
 def test_the_default_is_the_object_that_was_set(pool):
