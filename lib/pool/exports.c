@@ -4,7 +4,7 @@
  *
  * A piece with live memory is neither moved nor given back, so what is found stays true while the
  * caller keeps the block. The piece is marked: it may have importers until its physical memory is
- * released, and nobody says when they are done.
+ * released, and they do not report when they are done.
  */
 #include "pool/range.h"
 
