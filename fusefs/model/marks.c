@@ -122,17 +122,19 @@ void marks_show_parts(
 static bool take_device(model_t *model, uint32_t index)
 {
     device_sum_t sum;
-    figures_sum_device(model, index, FIGURES_MARKS, &sum);
+    figures_sum_device(model, index, FIGURES_MARKS | FIGURES_JOBS, &sum);
     raise_to_marks(model_device(model, index), &sum);
     return raise_to_current(model_device(model, index), &sum);
 }
 
 void marks_take(model_t *model)
 {
+    jobs_look_begin(model);
     bool rose = take_device(model, DEVICE_HOST);
     for (uint32_t i = 0; i < model->gpu_count; i++) {
         rose = take_device(model, i) || rose;
     }
+    jobs_look_end(model);
     if (rose) {
         state_want(model);
     }
@@ -141,16 +143,18 @@ void marks_take(model_t *model)
 static void note_upper(model_t *model, uint32_t index)
 {
     device_sum_t sum;
-    figures_sum_device(model, index, FIGURES_MARKS, &sum);
+    figures_sum_device(model, index, FIGURES_MARKS | FIGURES_JOBS, &sum);
     (void)mark_raise(&model_device(model, index)->peak_upper_bytes, sum.upper_bytes);
 }
 
 void marks_note_upper(model_t *model)
 {
+    jobs_look_begin(model);
     note_upper(model, DEVICE_HOST);
     for (uint32_t i = 0; i < model->gpu_count; i++) {
         note_upper(model, i);
     }
+    jobs_look_end(model);
 }
 
 static void
@@ -170,6 +174,7 @@ add_location_totals(model_t *model, member_t *member, member_location_t location
     RMM_LOCATION_STATS(X)
 #undef X
     newer_add_totals(device, member, location.location);
+    jobs_note_end(member->process, &left, location.device == DEVICE_HOST);
     (void)mark_raise(&device->peak_bytes, left.node_peak_bytes);
     (void)mark_raise(&device->peak_count, left.node_peak_count);
     (void)mark_raise(&device->lifetime_peak_bytes, left.lifetime_peak_bytes);

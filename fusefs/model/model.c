@@ -47,6 +47,7 @@ void model_fini(model_t *model)
         process_t *process = model->processes[model->process_count - 1];
         model_remove_member(model, process->members[process->member_count - 1]);
     }
+    jobs_fini(&model->jobs);
     free(model->processes);
     free(model->members);
     free(model->vanished);
@@ -182,6 +183,8 @@ static void remove_process(model_t *model, process_t *process)
             break;
         }
     }
+    jobs_leave_ended(model, process);
+    placement_release(process->placement);
     free(process->members);
     free(process);
 }

@@ -28,6 +28,7 @@
 #include "core/clock.h"
 #include "diag/diag_reader.h"
 #include "model/identity.h"
+#include "model/jobs.h"
 #include "node/gpus.h"
 #include "segment/segment_log.h"
 #include "segment/segment_reader.h"
@@ -155,6 +156,8 @@ typedef struct process {
     gid_t gid;
     member_t **members;
     uint32_t member_count, member_capacity;
+    placement_t *placement;      /* NULL: unknown */
+    job_t *jobs[JOB_KIND_COUNT]; /* while it is live; NULL: in none of that kind */
 } process_t;
 
 /* A segment that has ended and whose totals the devices have: they are never added again, although
@@ -186,6 +189,7 @@ typedef struct model {
     uint64_t last_serial;
     totalled_t *totalled;
     uint32_t totalled_count, totalled_capacity;
+    jobs_t jobs;
     identities_t ended; /* in the devices' totals: not to be counted again */
     uint32_t *vanished; /* serials of processes whose directories the kernel may know */
     uint32_t vanished_count, vanished_capacity;

@@ -55,8 +55,12 @@ void snapshot_release(snapshot_t *snapshot)
     /* acquire-release: what the others read of it is over before it is freed */
     if (snapshot != NULL && atomic_fetch_sub_explicit(
                                 &snapshot->references, 1, memory_order_acq_rel) == 1) {
+        for (uint32_t i = 0; i < snapshot->process_count; i++) {
+            placement_release(snapshot->processes[i].placement);
+        }
         free(snapshot->devices);
         free(snapshot->processes);
+        free(snapshot->jobs);
         free(snapshot->locations);
         free(snapshot->resources);
         newer_stats_fini(&snapshot->newer_stats);
@@ -319,10 +323,92 @@ static void read_process(snapshot_t *snapshot, const process_t *process)
     shown->state = process_state(process);
     shown->is_live = process_is_live(process);
     shown->is_readable = readable != NULL;
+    shown->placement = placement_retain(process->placement);
+    for (uint32_t i = 0; i < JOB_KIND_COUNT; i++) {
+        shown->jobs[i] = process->jobs[i] != NULL ? process->jobs[i]->serial : 0;
+    }
     shown->location = snapshot->location_count;
     shown->resource = snapshot->resource_count;
     for (uint32_t i = 0; i < process->member_count && !snapshot->failed; i++) {
         read_member(snapshot, shown, process->members[i]);
+    }
+}
+
+/* --- jobs ----------------------------------------------------------------------------- */
+
+static int by_serial(const void *wanted, const void *item)
+{
+    uint64_t serial = *(const uint64_t *)wanted;
+    const snapshot_job_t *job = item;
+    return (serial > job->serial) - (serial < job->serial);
+}
+
+/* NULL: there is none, or it is gone since the process was read. */
+static snapshot_job_t *job_of(const snapshot_t *snapshot, uint64_t serial)
+{
+    return serial != 0 && snapshot->job_count > 0
+               ? bsearch(
+                     &serial, snapshot->jobs, snapshot->job_count,
+                     sizeof(snapshot_job_t), by_serial)
+               : NULL;
+}
+
+static void begin_jobs(snapshot_t *snapshot, const model_t *model)
+{
+    uint64_t now = model_clock_ns();
+    for (uint32_t i = 0; i < model->jobs.count; i++) {
+        const job_t *job = model->jobs.items[i];
+        snapshot_job_t *shown = ADD(snapshot, jobs, job_count, job_room);
+        if (shown == NULL) {
+            return;
+        }
+        shown->serial = job->serial;
+        shown->kind = job->kind;
+        shown->uid = job->uid;
+        memcpy(shown->name, job->name, sizeof(shown->name));
+        shown->processes = job->processes;
+        shown->ended_ns_ago = job->ended_ns != 0 ? now - job->ended_ns : FIGURE_UNKNOWN;
+    }
+}
+
+static void add_to_job(
+    const snapshot_t *snapshot, const snapshot_location_t *location,
+    snapshot_job_t *job)
+{
+    const figures_t *figures = &location->figures;
+    bool is_host = snapshot->devices[location->device].device == DEVICE_HOST;
+    uint64_t *bytes = is_host ? &job->host_bytes : &job->current_bytes;
+    *bytes = figure_add_known(*bytes, figures->current_bytes);
+    if (!is_host) {
+        job->reserved_bytes =
+            figure_add_known(job->reserved_bytes, figures->reserved_bytes);
+    }
+    job->oom_count = figure_add_known(job->oom_count, figures->oom_count);
+}
+
+static void sum_jobs(const snapshot_t *snapshot, const snapshot_process_t *process)
+{
+    for (uint32_t kind = 0; kind < JOB_KIND_COUNT; kind++) {
+        snapshot_job_t *job = job_of(snapshot, process->jobs[kind]);
+        for (uint32_t i = 0; job != NULL && i < process->location_count; i++) {
+            add_to_job(snapshot, &snapshot->locations[process->location + i], job);
+        }
+    }
+}
+
+static void read_jobs(snapshot_t *snapshot, model_t *model)
+{
+    begin_jobs(snapshot, model);
+    for (uint32_t i = 0; i < snapshot->process_count && !snapshot->failed; i++) {
+        if (snapshot->processes[i].is_live) {
+            sum_jobs(snapshot, &snapshot->processes[i]);
+        }
+    }
+    for (uint32_t i = 0; i < snapshot->job_count && !snapshot->failed; i++) {
+        snapshot_job_t *job = &snapshot->jobs[i];
+        job->peak_bytes = job->current_bytes;
+        job->host_peak_bytes = job->host_bytes;
+        jobs_raise(model->jobs.items[i], &job->peak_bytes, &job->host_peak_bytes);
     }
 }
 
@@ -335,6 +421,7 @@ static void read_devices(snapshot_t *snapshot, model_t *model)
         figures_end_device(&device->sum);
         marks_show_parts(model, device->device, &device->sum, &device->figures);
     }
+    read_jobs(snapshot, model);
     snapshot->segments = model_live_count(model);
     snapshot->segments_rejected = model->segments_rejected;
     snapshot->start_seconds = model->started_real_ns / 1000000000u;

@@ -47,6 +47,8 @@ typedef struct snapshot_process {
     uid_t uid;
     uint64_t start_time_ns;
     char name[32], comm[32];
+    placement_t *placement;        /* NULL: unknown */
+    uint64_t jobs[JOB_KIND_COUNT]; /* serials; 0: in none of that kind */
     const char *state;
     bool is_live, is_readable;
     uint32_t location, location_count; /* its first in locations */
@@ -71,13 +73,26 @@ typedef struct snapshot_resource {
     uint32_t newer;
 } snapshot_resource_t;
 
+/* A job: live, or ended not long ago. */
+typedef struct snapshot_job {
+    uint64_t serial;
+    job_kind_t kind;
+    uid_t uid;
+    char name[JOB_NAME_BYTES];
+    uint32_t processes;                                            /* live ones */
+    uint64_t current_bytes, reserved_bytes, host_bytes, oom_count; /* of these */
+    uint64_t peak_bytes, host_peak_bytes;
+    uint64_t ended_ns_ago; /* FIGURE_UNKNOWN: it is live */
+} snapshot_job_t;
+
 typedef struct snapshot {
     snapshot_device_t *devices; /* gpus by number, then host memory */
     snapshot_process_t *processes;
     snapshot_location_t *locations;
     snapshot_resource_t *resources;
-    uint32_t device_count, process_count, location_count, resource_count;
-    uint32_t process_room, location_room, resource_room;
+    snapshot_job_t *jobs; /* in the order of their serials */
+    uint32_t device_count, process_count, location_count, resource_count, job_count;
+    uint32_t process_room, location_room, resource_room, job_room;
     shares_t location_shares, resource_shares; /* refused: what is left out */
     allowances_t allowances;                   /* of retries */
     uint64_t segments, segments_rejected, start_seconds;

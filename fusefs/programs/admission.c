@@ -145,6 +145,9 @@ take(model_t *model, member_t *member, entry_t *entry, const char *name, pid_t p
     if (pid > 0 && model->exits != NULL && member->state == MEMBER_LIVE) {
         member->pidfd = exits_watch(model->exits, pid, member->serial);
     }
+    if (member->state == MEMBER_LIVE) {
+        jobs_place(model, member->process);
+    }
     (void)locations_find(model, member);
     log_debug(
         "segment %s belongs to process %s", member->segment.name,

@@ -54,6 +54,7 @@ static void follow_small(member_t *member)
 void member_become_unreadable(model_t *model, member_t *member)
 {
     member->state = MEMBER_UNREADABLE;
+    jobs_leave_ended(model, member->process);
     model->changes++;
     model->segments_rejected++;
     event_poll_refusal(
@@ -67,6 +68,7 @@ void member_become_unreadable(model_t *model, member_t *member)
 void member_end(model_t *model, member_t *member)
 {
     member->state = MEMBER_EXITED;
+    jobs_leave_ended(model, member->process);
     member->exited_ns = model_clock_ns();
     model->changes++;
     identity_note_ended(&model->ended, &member->segment);

@@ -316,6 +316,7 @@ static void expire(model_t *model)
     while (has_more) {
         pthread_rwlock_wrlock(&model->lock);
         has_more = members_expire(model);
+        jobs_expire(model);
         pthread_rwlock_unlock(&model->lock);
     }
 }
@@ -332,6 +333,9 @@ static void collect(model_t *model)
         journal_collect(model->journal, model);
         pthread_rwlock_unlock(&model->lock);
     }
+    pthread_rwlock_wrlock(&model->lock);
+    jobs_place_some(model);
+    pthread_rwlock_unlock(&model->lock);
     expire(model);
 }
 

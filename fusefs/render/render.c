@@ -81,7 +81,7 @@ static bool is_shown_to(const snapshot_t *snapshot, uid_t owner, const text_t *t
     return hiding_shows(&snapshot->hiding, owner, text->uid, text->is_member);
 }
 
-/* Only what the reader may see: the processes, and how much was left out of whose. */
+/* Only what the reader may see: the processes, their jobs, and how much was left out of whose. */
 static void
 hide_processes(const snapshot_t *snapshot, const text_t *text, snapshot_t *shown)
 {
@@ -89,6 +89,12 @@ hide_processes(const snapshot_t *snapshot, const text_t *text, snapshot_t *shown
     for (uint32_t i = 0; i < snapshot->process_count; i++) {
         if (is_shown_to(snapshot, snapshot->processes[i].uid, text)) {
             shown->processes[shown->process_count++] = snapshot->processes[i];
+        }
+    }
+    shown->job_count = 0;
+    for (uint32_t i = 0; i < snapshot->job_count; i++) {
+        if (is_shown_to(snapshot, snapshot->jobs[i].uid, text)) {
+            shown->jobs[shown->job_count++] = snapshot->jobs[i];
         }
     }
     for (uint32_t i = 0; i < SHARES_USERS_MAX; i++) {
@@ -108,8 +114,9 @@ hide_processes(const snapshot_t *snapshot, const text_t *text, snapshot_t *shown
 static void
 print_shown_part(const snapshot_t *snapshot, model_t *model, node_t node, text_t *text)
 {
-    size_t bytes =
-        sizeof(*snapshot) + snapshot->process_count * sizeof(snapshot->processes[0]);
+    size_t bytes = sizeof(*snapshot) +
+                   snapshot->process_count * sizeof(snapshot->processes[0]) +
+                   snapshot->job_count * sizeof(snapshot->jobs[0]);
     if (!text_take_scratch(text, bytes)) {
         return;
     }
@@ -120,6 +127,8 @@ print_shown_part(const snapshot_t *snapshot, model_t *model, node_t node, text_t
         /* Other threads change the references meanwhile. */
         memcpy(shown, snapshot, offsetof(snapshot_t, references));
         shown->processes = (snapshot_process_t *)(void *)(shown + 1);
+        shown->jobs =
+            (snapshot_job_t *)(void *)(shown->processes + snapshot->process_count);
         hide_processes(snapshot, text, shown);
         print_snapshot(shown, model, node, text);
     }

@@ -27,6 +27,8 @@ static const char readme[] =
     "top              the largest processes, for people: watch -n1 cat /rmm/top\n"
     "index.html       the same as a page: open it in a browser\n"
     "processes  users  cgroups   the same as tables over the whole node\n"
+    "jobs             Slurm jobs, pods, containers and units, until 10 min after the "
+    "end\n"
     "devices          table of GPUs; by-uuid/ has links by stable name\n"
     "gpuN/  host/     sums over all processes, for a GPU and for host memory\n"
     "proc/<pid>/      one process, until 30 s after its end\n"

@@ -4,13 +4,10 @@
  * sums over all GPUs, and host memory for itself; the largest comes first. Live processes only.
  *
  * A figure that is unknown of one process is left out of the sums over several.
- *
- * Cost of `processes` and `cgroups`: a file of /proc for each process.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "render/cgroup.h"
 #include "render/parts.h"
 #include "render/printers.h"
 
@@ -19,7 +16,7 @@ typedef struct row {
     const snapshot_process_t *process; /* the first one */
     uint32_t process_count;
     uint64_t current_bytes, reserved_bytes, host_bytes, oom_count;
-    char cgroup[CGROUP_PATH_BYTES]; /* "": unknown, or not wanted */
+    const cgroup_t *group;
 } row_t;
 
 typedef struct table {
@@ -46,7 +43,14 @@ static void add_location(
         figure_add_known(row->reserved_bytes, figures->reserved_bytes);
 }
 
-static void make_rows(table_t *table, bool with_cgroups)
+/* All is "" if it is unknown. */
+static const cgroup_t *group_of(const snapshot_process_t *process)
+{
+    static const cgroup_t unknown;
+    return process->placement != NULL ? &process->placement->group : &unknown;
+}
+
+static void make_rows(table_t *table)
 {
     for (uint32_t i = 0; i < table->snapshot->process_count; i++) {
         const snapshot_process_t *process = &table->snapshot->processes[i];
@@ -54,14 +58,12 @@ static void make_rows(table_t *table, bool with_cgroups)
             continue;
         }
         row_t *row = &table->rows[table->count++];
-        *row = (row_t){.process = process, .process_count = 1};
+        *row =
+            (row_t){.process = process, .process_count = 1, .group = group_of(process)};
         for (uint32_t j = 0; j < process->location_count; j++) {
             add_location(
                 table->snapshot, &table->snapshot->locations[process->location + j],
                 row);
-        }
-        if (with_cgroups) {
-            cgroup_of(process->pid, row->cgroup);
         }
     }
 }
@@ -80,7 +82,7 @@ static int by_user(const void *left, const void *right)
 static int by_cgroup(const void *left, const void *right)
 {
     const row_t *a = left, *b = right;
-    return strcmp(a->cgroup, b->cgroup);
+    return strcmp(a->group->path, b->group->path);
 }
 
 /* The largest first; of equal ones the oldest. */
@@ -131,13 +133,6 @@ static void put_sums(text_t *text, const row_t *row)
     render_column(text, row->oom_count);
 }
 
-static void put_container(text_t *text, const row_t *row)
-{
-    char id[CGROUP_CONTAINER_BYTES];
-    cgroup_container(row->cgroup, id);
-    put_word(text, id);
-}
-
 /* "0,3"; "-" if it uses none. */
 static void put_gpus(text_t *text, const snapshot_t *snapshot, const row_t *row)
 {
@@ -160,8 +155,8 @@ static void put_process(text_t *text, const table_t *table, const row_t *row)
     render_column(text, row->process->uid);
     put_gpus(text, table->snapshot, row);
     put_sums(text, row);
-    put_container(text, row);
-    put_word(text, row->cgroup);
+    put_word(text, row->group->container);
+    put_word(text, row->group->path);
     render_string(text, row->process->comm);
 }
 
@@ -178,15 +173,14 @@ static void put_cgroup(text_t *text, const table_t *table, const row_t *row)
     (void)table;
     put_sums(text, row);
     render_column(text, row->process_count);
-    put_container(text, row);
-    render_string(text, row->cgroup);
+    put_word(text, row->group->container);
+    render_string(text, row->group->path);
 }
 
 /* --- tables --------------------------------------------------------------------------- */
 
 typedef struct kind {
     const char *header;
-    bool with_cgroups;
     compare_fn together; /* NULL: each process is a row */
     void (*put)(text_t *text, const table_t *table, const row_t *row);
 } kind_t;
@@ -216,7 +210,7 @@ static void print_table(const snapshot_t *snapshot, const kind_t *kind, text_t *
     if (table.rows == NULL) {
         text->failed = TEXT_NO_MEMORY;
     } else {
-        make_rows(&table, kind->with_cgroups);
+        make_rows(&table);
         if (kind->together != NULL) {
             merge(&table, kind->together);
         }
@@ -232,15 +226,15 @@ void print_processes(const subject_t *subject, text_t *text)
     static const kind_t kind = {
         "#pid uid gpus current_bytes reserved_bytes host_bytes oom_count container "
         "cgroup comm\n",
-        true, NULL, put_process};
+        NULL, put_process};
     print_table(subject->snapshot, &kind, text);
 }
 
 void print_users(const subject_t *subject, text_t *text)
 {
     static const kind_t kind = {
-        "#uid current_bytes reserved_bytes host_bytes oom_count processes\n", false,
-        by_user, put_user};
+        "#uid current_bytes reserved_bytes host_bytes oom_count processes\n", by_user,
+        put_user};
     print_table(subject->snapshot, &kind, text);
 }
 
@@ -249,6 +243,6 @@ void print_cgroups(const subject_t *subject, text_t *text)
     static const kind_t kind = {
         "#current_bytes reserved_bytes host_bytes oom_count processes container "
         "cgroup\n",
-        true, by_cgroup, put_cgroup};
+        by_cgroup, put_cgroup};
     print_table(subject->snapshot, &kind, text);
 }

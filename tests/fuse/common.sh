@@ -45,6 +45,7 @@ fi
 uid=$(id -u)
 daemon=
 memory_group= # a cgroup that a test made for the daemon
+groups=()     # those that it made for programs; what is in them goes, too
 bare=         # tests/fuse/bench_bare, to compare with
 declare -A program_pid program_in program_out
 
@@ -81,6 +82,9 @@ finish() { # [STATUS]
     [ -z "$daemon" ] || kill -KILL "$daemon" 2>/dev/null || true
     wait 2>/dev/null || true
     [ -z "$memory_group" ] || rmdir "$memory_group"
+    for name in "${groups[@]}"; do
+        find "$name" -depth -type d -exec rmdir {} \;
+    done
     while is_mounted; do
         umount -l "$mnt" 2>/dev/null || fusermount3 -u -z "$mnt" || break
     done

@@ -67,7 +67,7 @@ $group" cgroup
 esac
 
 # As many names as columns, and `column -t` keeps them above each other.
-for file in processes users cgroups devices gpu0/processes daemon/over_budget; do
+for file in processes users cgroups jobs devices gpu0/processes daemon/over_budget; do
     read -r header <"$mnt/$file"
     [[ $header == "#"[a-z]* ]] || fail "$file begins with '$header'"
     awk -v file="$file" 'NR == 1 { columns = NF }

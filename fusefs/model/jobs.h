@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Jobs: whatever has processes and is known by a name, so that memory can be charged to it. A
+ * job is a Slurm job or step, a pod, a container, a unit of systemd or a user, as cgroup.h tells
+ * of each process. A process is in several, at most one of each kind.
+ *
+ * A job has a user, because names of control groups are claims (cgroup.h): processes of two
+ * users are never in one job, whatever name both give.
+ *
+ * Peaks are the highest of three values, like those of a device: the sum of current bytes at
+ * each look (marks_take(), five times a second) and in each snapshot, and the mark of any one
+ * process over its life. So they are exact for a job of one process on one device, else a lower
+ * bound.
+ *
+ * A job whose last process has ended is kept for JOBS_ENDED_SHOWN_NS, but at most
+ * JOBS_ENDED_OF_USER of a user: the oldest leaves first. Jobs do not outlive the daemon.
+ *
+ * Threads: the model's lock is held alone, but where it says shared.
+ */
+#ifndef RMM_FUSEFS_JOBS_H
+#define RMM_FUSEFS_JOBS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "node/figures.h"
+#include "support/cgroup.h"
+
+#define JOBS_ENDED_SHOWN_NS (600ull * 1000000000u)
+#define JOBS_ENDED_OF_USER 256u
+#define JOB_NAME_BYTES CGROUP_UNIT_BYTES
+
+struct member;
+struct model;
+struct process;
+
+typedef enum job_kind {
+    JOB_USER,
+    JOB_SLURM_JOB,
+    JOB_SLURM_STEP,
+    JOB_POD,
+    JOB_CONTAINER,
+    JOB_UNIT,
+    JOB_KIND_COUNT
+} job_kind_t;
+
+typedef struct job {
+    uint64_t serial; /* never given again */
+    job_kind_t kind;
+    uid_t uid;
+    char name[JOB_NAME_BYTES];
+    uint32_t processes;           /* live ones */
+    uint64_t ended_ns;            /* CLOCK_BOOTTIME; 0: it has processes */
+    _Atomic(uint64_t) peak_bytes; /* sum over GPUs */
+    _Atomic(uint64_t) host_peak_bytes;
+    uint64_t look_bytes, look_host_bytes; /* while a look adds them up */
+} job_t;
+
+typedef struct jobs {
+    job_t **items; /* in the order of their serials */
+    uint32_t count, capacity;
+    uint64_t last_serial;
+    uint32_t next_placed; /* index of the process whose groups are read next */
+} jobs_t;
+
+/* The control groups of a process; it never changes, so snapshots share it. */
+typedef struct placement {
+    atomic_uint references;
+    cgroup_t group;
+} placement_t;
+
+/* NULL is taken by both. */
+placement_t *placement_retain(placement_t *placement);
+void placement_release(placement_t *placement);
+
+const char *job_kind_name(job_kind_t kind);
+/* The name of the job of that kind in which a process of the user would be; false: none. */
+bool job_name(
+    const cgroup_t *group, uid_t uid, job_kind_t kind, char name[JOB_NAME_BYTES]);
+
+void jobs_fini(jobs_t *jobs);
+
+/* A live process is put into its jobs, again if it has gone to another control group. */
+void jobs_place(struct model *model, struct process *process);
+/* The same of some processes, at each call of the next ones. */
+void jobs_place_some(struct model *model);
+/* The process is not live any more; or it is and nothing changes. */
+void jobs_leave_ended(struct model *model, struct process *process);
+/* The last figures of a member that has ended, whose process is still in its jobs. */
+void jobs_note_end(struct process *process, const figures_t *last, bool is_host);
+/* Remove those that have ended long ago. */
+void jobs_expire(struct model *model);
+
+/* A look adds up what the processes hold on all devices. Shared lock, but one look at a time. */
+void jobs_look_begin(struct model *model);
+void jobs_look_add(const struct process *process, const figures_t *part, bool is_host);
+void jobs_look_end(struct model *model);
+
+/* Raise the peaks to these sums, and return them. Shared lock. */
+void jobs_raise(job_t *job, uint64_t *bytes, uint64_t *host_bytes);
+
+#endif /* RMM_FUSEFS_JOBS_H */
