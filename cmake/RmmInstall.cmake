@@ -1,6 +1,6 @@
 # What installs, and how others find it: find_package(rmm-c), pkg-config rmm-c and rmm-sim. The
 # installed tree can be moved: no path of the build or of the prefix is written into it, but for
-# the prefix in the systemd unit. Components: library, development, rmmfs, tools, and documentation,
+# the prefix in the systemd units. Components: library, development, rmmfs, exporter, tools, and documentation,
 # which takes what names none; a package is made of each (RmmPackages.cmake).
 include(CMakePackageConfigHelpers)
 
@@ -33,7 +33,7 @@ configure_file(cmake/rmm-sim.pc.in rmm-sim.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/rmm-c.pc ${PROJECT_BINARY_DIR}/rmm-sim.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 
 install(FILES CHANGELOG.md LICENSE README.md SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT documentation)
-foreach(program rmm-bench rmm-replay rmm-run rmm-timeline rmm-top) # a man page comes with its program; fusefs has its own
+foreach(program rmm-bench rmm-replay rmm-run rmm-timeline rmm-top) # a man page comes with its program; services have their own
     if(TARGET ${program})
         install(FILES docs/man/${program}.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT tools)
     endif()
@@ -46,7 +46,7 @@ if(EXISTS /etc/debian_version AND CMAKE_INSTALL_PREFIX STREQUAL "/usr")
 else()
     set(zsh_folder share/zsh/site-functions)
 endif()
-foreach(program rmm-bench rmm-replay rmm-run rmm-timeline rmm-top rmmfs)
+foreach(program rmm-bench rmm-replay rmm-run rmm-timeline rmm-top rmm-exporter rmmfs)
     if(NOT TARGET ${program} OR CMAKE_CROSSCOMPILING OR RMM_SANITIZE)
         continue()
     endif()
@@ -60,6 +60,8 @@ foreach(program rmm-bench rmm-replay rmm-run rmm-timeline rmm-top rmmfs)
     set(component tools)
     if(program STREQUAL rmmfs)
         set(component rmmfs)
+    elseif(program STREQUAL rmm-exporter)
+        set(component exporter)
     endif()
     set(folder ${PROJECT_BINARY_DIR}/completion)
     install(FILES ${folder}/bash/${program} DESTINATION share/bash-completion/completions COMPONENT ${component})

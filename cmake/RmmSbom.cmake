@@ -54,6 +54,14 @@ if(TARGET rmm-top)
     rmm_sbom_version(version ${RMM_CURSES_INCLUDE_DIR}/curses.h NCURSES_VERSION)
     rmm_sbom_add(ncurses ${version} X11-distribute-modifications-variant DYNAMIC_LINK)
 endif()
+if(TARGET rmm-exporter)
+    # MHD_VERSION is a hexadecimal number; pkg-config's file has the text, and the header names it in a comment
+    file(STRINGS ${RMM_MICROHTTPD_INCLUDE_DIR}/microhttpd.h lines REGEX "^#define MHD_VERSION 0x")
+    string(REGEX REPLACE ".*0x(..)(..)(..).*" "\\1;\\2;\\3" digits "${lines}")
+    list(TRANSFORM digits REPLACE "^0" "")
+    list(JOIN digits . version)
+    rmm_sbom_add(libmicrohttpd ${version} LGPL-2.1-or-later DYNAMIC_LINK)
+endif()
 if(TARGET rmmfs)
     # libfuse 3.17 moved its version to a header of its own
     rmm_sbom_version(version "${RMM_FUSE_INCLUDE_DIR}/fuse_common.h;${RMM_FUSE_INCLUDE_DIR}/libfuse_config.h"

@@ -54,11 +54,11 @@ needs() { # STEP...
 needed_packages() {
     local offered=()
     echo build-essential cmake ninja-build pkg-config python3 zlib1g-dev libjansson-dev libcmocka-dev
-    needs quick dev asan tsan release && echo libfuse3-dev libncurses-dev
+    needs quick dev asan tsan release && echo libfuse3-dev libncurses-dev libmicrohttpd-dev
     needs style && echo codespell && offered+=(clang-format-14)
     needs nocuda bench && echo valgrind && offered+=(gcc-12)
     if needs dev asan tsan release; then
-        echo fuse3 libunwind8 gnuplot-nox busybox-static rsync groff-base bsdextrautils \
+        echo fuse3 curl libunwind8 gnuplot-nox busybox-static rsync groff-base bsdextrautils \
             python3-prometheus-client systemd tmux python3-dev python3-setuptools python3-wheel python3-pip \
             python3-venv python3-numpy python3-pytest python3-mypy python3-sphinx python3-myst-parser abigail-tools \
             libspdlog-dev

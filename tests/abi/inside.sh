@@ -58,7 +58,7 @@ if(NOT "\${options_after}" STREQUAL "\${options_before}" OR CMAKE_C_FLAGS MATCHE
    OR DEFINED CMAKE_C_STANDARD OR BUILD_TESTING OR CMAKE_INSTALL_RPATH)
     message(FATAL_ERROR "rmm-c changed the outer project's settings")
 endif()
-foreach(target rmm-replay rmm-bench rmm-run rmm-timeline rmm-top rmmfs rmm-inject rmm_harness)
+foreach(target rmm-replay rmm-bench rmm-run rmm-timeline rmm-top rmm-exporter rmmfs rmm-inject rmm_harness)
     if(TARGET \${target})
         message(FATAL_ERROR "rmm-c brought \${target} into the outer project")
     endif()

@@ -48,7 +48,7 @@ else
     [[ $mapped != *"$source" ]] || elsewhere="(?<!\\Q${mapped%"$source"}\\E)"
     status=0
     # shellcheck disable=SC2086 # empty or one option
-    LC_ALL=C grep -rlP $binary --exclude rmmfs.service -e "$elsewhere\\Q$source/\\E|$elsewhere\\Q$build\\E" "$stage" || status=$?
+    LC_ALL=C grep -rlP $binary --exclude rmmfs.service --exclude rmm-exporter.service -e "$elsewhere\\Q$source/\\E|$elsewhere\\Q$build\\E" "$stage" || status=$?
     [ "$status" = 1 ] || die "these files name $source or the build folder (grep: $status)"
 fi
 

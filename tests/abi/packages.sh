@@ -71,6 +71,7 @@ while read -r file; do
     ! readelf -S "$file" | grep -qF .debug_info || die "$file is not stripped"
 done < <(find "$work/all" -type f -path '*/bin/*' -o -type f -name '*.so*')
 grep -qx 'ExecStart=/usr/bin/rmmfs -f /rmm' "$work/all/usr/lib/systemd/system/rmmfs.service" || die "the unit starts another"
+grep -qx 'ExecStart=/usr/bin/rmm-exporter $OPTIONS' "$work/all/usr/lib/systemd/system/rmm-exporter.service" || die "the unit starts another"
 
 # The list of what it is made of names every library that a program of the packages loads.
 sbom=$(find "$work/all" -name rmm-c.spdx.json)
@@ -82,7 +83,7 @@ known = {package['SPDXID']: package['name'] for package in sbom['packages']}
 for relation in sbom['relationships']:
     print(known[relation['relatedSpdxElement']])
 END
-for pair in libjansson:jansson libz:zlib libncursesw:ncurses libfuse3:libfuse; do
+for pair in libjansson:jansson libz:zlib libncursesw:ncurses libfuse3:libfuse libmicrohttpd:libmicrohttpd; do
     if find "$work/all" -type f -path '*/bin/*' -exec readelf -d {} + | grep "NEEDED.*\[${pair%:*}\." >/dev/null; then
         grep -qx "${pair#*:}" "$work/made_of" || die "rmm-c.spdx.json does not name ${pair#*:}"
     fi
@@ -101,13 +102,15 @@ in_root() {
 state() { # PACKAGE
     dpkg-query --admindir="$root/var/lib/dpkg" -W -f '${db:Status-Status} ${Version}' "$1" 2>/dev/null || true
 }
-enabled() {
-    [ -L "$root/etc/systemd/system/multi-user.target.wants/rmmfs.service" ]
+enabled() { # UNIT
+    [ -L "$root/etc/systemd/system/multi-user.target.wants/$1" ]
 }
 
 in_root --install "${debs[@]}"
 [ "$(state rmmfs)" = "installed $version" ] || die "rmmfs: $(state rmmfs)"
-enabled || die "the service is not enabled"
+for unit in rmmfs.service rmm-exporter.service; do
+    enabled $unit || die "$unit is not enabled"
+done
 grep -q '^rmm:' "$root/etc/group" || die "no group rmm"
 [ -d "$root/rmm" ] || die "no /rmm"
 
@@ -136,10 +139,12 @@ for deb in "${debs[@]}"; do
     dpkg-deb -Znone -b "$work/again" "$work/${deb##*/}" >/dev/null
     next+=("$work/${deb##*/}")
 done
-rm "$root/etc/systemd/system/multi-user.target.wants/rmmfs.service"
+rm "$root"/etc/systemd/system/multi-user.target.wants/rmm*.service
 in_root --install "${next[@]}"
 [ "$(state librmm-c0.1)" = "installed $next_version" ] || die "not upgraded: $(state librmm-c0.1)"
-! enabled || die "the upgrade enabled the service again"
+for unit in rmmfs.service rmm-exporter.service; do
+    ! enabled $unit || die "the upgrade enabled $unit again"
+done
 
 # Gone, and nothing is left but the group, to which files may belong.
 packages=$(for deb in "${debs[@]}"; do dpkg-deb -f "$deb" Package; done)

@@ -48,6 +48,8 @@ rmm_package_provides() {
         zlib1g-dev) rmm_header_is_there zlib.h ;;
         libjansson-dev) rmm_header_is_there jansson.h ;;
         libncurses-dev) rmm_header_is_there curses.h ;;
+        libmicrohttpd-dev) rmm_header_is_there microhttpd.h ;;
+        curl) command -v curl ;;
         abigail-tools) command -v abidiff ;;
         tmux) command -v tmux ;;
         libunwind8) ldconfig -p | grep -q 'libunwind\.so\.8 ' ;;

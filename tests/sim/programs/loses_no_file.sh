@@ -66,7 +66,7 @@ for program in "$@"; do
         done
         ;;
     rmm-top) refuses "$program" --html log --replay link ;;
-    rmm-bench) ;; # writes no file
+    rmm-bench | rmm-exporter) ;; # write no file
     *) echo "$program: what files does it write?" >&2; exit 1 ;;
     esac
     count=$((count + 1))
