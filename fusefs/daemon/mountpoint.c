@@ -26,6 +26,7 @@
 #define LOOK_NS 20000000 /* between two looks at a live mount */
 #define LOOKS_ALIVE 10   /* after so many the daemon counts as one that stays: 0.2 s */
 #define LOOKS_MAX 250    /* 5 s */
+#define ANSWER_LOOKS 150 /* 3 s: a live daemon answers within milliseconds */
 
 extern char **environ;
 
@@ -245,7 +246,22 @@ static bool default_path(char path[PATH_MAX], const reason_t *reason)
     return true;
 }
 
-/* The path as the mount table has it. Its last part is not looked at: it may be dead. */
+/* realpath() without a request to the file system that is mounted there: it may be dead or hang. */
+static bool resolve_without_asking(const char *wanted, char path[PATH_MAX])
+{
+    char opened[PID_BYTES + sizeof("/proc/self/fd/")];
+    int fd = open(wanted, O_PATH | O_CLOEXEC);
+    if (fd < 0) {
+        return false;
+    }
+    (void)snprintf(opened, sizeof(opened), "/proc/self/fd/%d", fd);
+    ssize_t got = readlink(opened, path, PATH_MAX - 1);
+    (void)close(fd);
+    path[got > 0 ? got : 0] = '\0';
+    return got > 0;
+}
+
+/* The path as the mount table has it. */
 static bool resolve(const char *wanted, char path[PATH_MAX], const reason_t *reason)
 {
     char copy[PATH_MAX], parent[PATH_MAX];
@@ -253,7 +269,7 @@ static bool resolve(const char *wanted, char path[PATH_MAX], const reason_t *rea
     if (length == 0 || length >= sizeof(copy)) {
         return refuse(reason, "the mount point's name is empty or too long");
     }
-    if (realpath(wanted, path) != NULL) {
+    if (resolve_without_asking(wanted, path)) {
         return true;
     }
     memcpy(copy, wanted, length + 1);
@@ -370,6 +386,51 @@ static int look_at(const char *path, struct stat *status)
     return result != 0 || !S_ISDIR(status->st_mode) ? result : statfs(path, &space);
 }
 
+/* Has nothing open that somebody might wait for: a look that is never answered cannot be killed
+ * where the daemon has taken the request, and outlives us. */
+static _Noreturn void look_apart(const char *path)
+{
+    struct stat status;
+    (void)close_range(0, ~0u, 0);
+    (void)look_at(path, &status);
+    _exit(0);
+}
+
+/* False: a process that looks at the path has got neither an answer nor an error in 3 s. */
+static bool is_answered(const char *path)
+{
+    const struct timespec pause = {.tv_nsec = LOOK_NS};
+    pid_t pid = fork();
+    if (pid == 0) {
+        look_apart(path);
+    }
+    for (int looks = 0; pid > 0 && looks < ANSWER_LOOKS; looks++) {
+        if (waitpid(pid, NULL, WNOHANG) != 0) {
+            return true;
+        }
+        (void)nanosleep(&pause, NULL);
+    }
+    if (pid > 0) {
+        (void)kill(pid, SIGKILL);
+    }
+    return pid < 0; /* then the next call of ours may hang, or fail and say why */
+}
+
+/* Nothing after this waits for a daemon that hangs. A folder on which nothing is mounted is not
+ * looked at. */
+static bool check_answer(const char *path, const reason_t *reason)
+{
+    mount_found_t top = find_topmost(path);
+    if (!top.found || strcmp(top.type, MOUNT_TYPE) != 0 || is_answered(path)) {
+        return true;
+    }
+    return refuse(
+        reason,
+        "the rmmfs on %s does not answer: kill it, or abort its connection: `echo 1 "
+        ">/sys/fs/fuse/connections/%s/abort`; then start again",
+        path, top.device + strcspn(top.device, ":") + 1);
+}
+
 /* A daemon that ends may be quicker than we are: what is no mount any more is looked at again. */
 static bool clear_all_dead(const char *path, const reason_t *reason)
 {
@@ -464,7 +525,8 @@ bool mountpoint_prepare(
         return false;
     }
     char pid[PID_BYTES] = "";
-    if (!clear_all_dead(mountpoint->path, &reason)) {
+    if (!check_answer(mountpoint->path, &reason) ||
+        !clear_all_dead(mountpoint->path, &reason)) {
         return false;
     }
     if (is_ours(mountpoint->path)) {
@@ -499,7 +561,7 @@ bool mountpoint_clear(const char *wanted, char *text, size_t text_bytes)
         return false;
     }
     if (!resolve(wanted != NULL ? wanted : chosen, path, &reason) ||
-        !clear_all_dead(path, &reason)) {
+        !check_answer(path, &reason) || !clear_all_dead(path, &reason)) {
         return false;
     }
     /* A name that was mistyped must not pass for a cleared mount. */

@@ -33,6 +33,7 @@ RUN = {  # (page, tag or its first word): test
     ("docs/compat-classic.md", "cmake"): "abi.compat_classic",
     ("docs/containers.md", "sh containers"): "abi.doc_containers",
     ("docs/cxx.md", "cpp"): "abi.cxx_page", ("docs/cxx.md", "sh cxx"): "abi.cxx_page",
+    ("docs/monitoring.md", "sh hangs"): "fuse.names_a_daemon_that_hangs",
     ("docs/python.md", "python"): "abi.python", ("docs/python.md", "sh wheel"): "abi.python_wheel",
     ("docs/rapids.md", "python"): "abi.rapids_26.10",
     ("docs/rapids.md", "cpp"): "abi.rapids_26.10, and by-pointer abi.rapids_25.12",

@@ -5,12 +5,15 @@
  *
  *   rmmfs_hang PATH         prints "ok" when it is mounted
  *   rmmfs_hang PATH file    over a file, which can be opened and mapped, but is never read
+ *   rmmfs_hang PATH tree    over a folder, with the type of rmmfs: takes each request, whose sender
+ *                           then cannot be killed
  */
 #define FUSE_USE_VERSION 312
 
 #include <fuse_lowlevel.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -31,23 +34,50 @@ static void never_read(
     (void)req, (void)ino, (void)size, (void)offset, (void)fi;
 }
 
+static void never_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+    (void)req, (void)ino, (void)fi;
+}
+
+static void never_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+    (void)req, (void)parent, (void)name;
+}
+
+static void never_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+    (void)req, (void)ino, (void)fi;
+}
+
+static void never_statfs(fuse_req_t req, fuse_ino_t ino)
+{
+    (void)req, (void)ino;
+}
+
 int main(int argc, char **argv)
 {
-    static const struct fuse_lowlevel_ops operations = {
+    static const struct fuse_lowlevel_ops of_file = {
         .getattr = getattr, .read = never_read};
-    const bool is_file = argc == 3;
+    static const struct fuse_lowlevel_ops of_tree = {
+        .getattr = never_getattr,
+        .lookup = never_lookup,
+        .opendir = never_opendir,
+        .statfs = never_statfs};
+    const bool is_tree = argc == 3 && strcmp(argv[2], "tree") == 0;
+    const bool takes_requests = argc == 3;
     char program[] = "hang", option[] = "-o", list[] = "allow_other";
-    char *arguments[] = {program, option, list, NULL};
+    char tree_list[] = "allow_other,subtype=rmmfs";
+    char *arguments[] = {program, option, is_tree ? tree_list : list, NULL};
     struct fuse_args args = FUSE_ARGS_INIT(3, arguments);
     struct fuse_session *session =
-        fuse_session_new(&args, &operations, sizeof(operations), NULL);
+        fuse_session_new(&args, is_tree ? &of_tree : &of_file, sizeof(of_file), NULL);
     fuse_opt_free_args(&args);
     if (argc < 2 || session == NULL || fuse_session_mount(session, argv[1]) != 0) {
         return 1;
     }
     (void)printf("ok\n");
     (void)fflush(stdout);
-    if (is_file) {
+    if (takes_requests) {
         return fuse_session_loop(session) == 0 ? 0 : 1;
     }
     for (;;) {

@@ -37,7 +37,7 @@ static int begin(void **state)
     strcpy(place, "/tmp/rmm-test.XXXXXX");
     assert_non_null(mkdtemp(place));
     write_file("version", "1\n");
-    mount_read_init(&reading, place);
+    assert_true(mount_read_init(&reading, place));
     return 0;
 }
 

@@ -9,7 +9,7 @@
 
 #include "common/clock.h"
 
-#define OPEN_WAIT_NS UINT64_C(10000000000)
+#define OPEN_WAIT_NS UINT64_C(4000000000) /* a live daemon needs milliseconds */
 
 /* --- the thread --------------------------------------------------------------------------- */
 
@@ -65,10 +65,9 @@ bool mount_open(mount_t *mount, const char *path, char *message, size_t message_
         snprintf(message, message_bytes, "the name of the mount is too long");
         return false;
     }
-    mount_read_init(&mount->reading, path);
     init_lock(mount);
-    if (!start_thread(mount)) {
-        snprintf(message, message_bytes, "cannot start a thread: %s", strerror(errno));
+    if (!mount_read_init(&mount->reading, path) || !start_thread(mount)) {
+        snprintf(message, message_bytes, "cannot start a reader: %s", strerror(errno));
         mount_close(mount);
         return false;
     }
@@ -89,14 +88,10 @@ void mount_close(mount_t *mount)
 {
     pthread_mutex_lock(&mount->lock);
     mount->is_ending = true;
-    bool is_hung = mount->state == MOUNT_READING;
     pthread_cond_broadcast(&mount->changed);
     pthread_mutex_unlock(&mount->lock);
-    if (is_hung) { /* joining it could last forever; it ends by itself, or with the process */
-        pthread_detach(mount->thread);
-        return;
-    }
     if (mount->is_started) {
+        mount_read_stop(&mount->reading);
         pthread_join(mount->thread, NULL);
     }
     mount_read_fini(&mount->reading);

@@ -4,9 +4,9 @@
  * what the daemon alone knows (the peak of a GPU). Figures come from the file `json`, command
  * lines from `proc/<pid>/cmdline`, once a program.
  *
- * A daemon that hangs blocks its readers, so a thread of its own reads. No caller waits longer
- * than it wants; an answer that comes too late is taken by the next call. A path is opened for each
- * snapshot: a daemon that was started again is found.
+ * A daemon that hangs blocks its readers, so a process of its own reads, and a thread waits for it.
+ * No caller waits longer than it wants; an answer that comes too late is taken by the next call. A
+ * path is opened for each snapshot: a daemon that was started again is found.
  *
  * Locking: `lock` protects state, is_ending and the reading unless state is MOUNT_READING: then
  * the thread has it.
@@ -36,7 +36,6 @@ typedef struct mount {
 
 /* False with one line in message: it is no tree of rmmfs, or it does not answer. */
 bool mount_open(mount_t *mount, const char *path, char *message, size_t message_bytes);
-/* A thread that hangs is left to the end of the process, with what it uses. */
 void mount_close(mount_t *mount);
 
 /* Fill `node` anew; or leave it as it was, with the reason. Waits at most so long. False: no

@@ -3,12 +3,10 @@
 #include "top/mount_read.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/clock.h"
 #include "core/numbers.h"
@@ -18,20 +16,29 @@
 
 #define TREE_VERSION "1"
 
-void mount_read_init(mount_reading_t *reading, const char *path)
+bool mount_read_init(mount_reading_t *reading, const char *path)
 {
     memset(reading, 0, sizeof(*reading));
     snprintf(reading->path, sizeof(reading->path), "%s", path);
     node_init(&reading->node);
     reading->has_memory = true;
+    return mount_helper_start(&reading->helper);
+}
+
+void mount_read_stop(mount_reading_t *reading)
+{
+    mount_helper_stop(&reading->helper);
 }
 
 void mount_read_fini(mount_reading_t *reading)
 {
+    mount_helper_stop(&reading->helper);
+    mount_helper_fini(&reading->helper);
     node_fini(&reading->node);
     free(reading->programs);
     free(reading->text);
     memset(reading, 0, sizeof(*reading));
+    reading->helper.fd = -1;
 }
 
 __attribute__((format(printf, 2, 3))) static bool
@@ -46,27 +53,17 @@ say(mount_reading_t *reading, const char *format, ...)
 
 /* --- files -------------------------------------------------------------------------------- */
 
-/* At most bytes - 1, terminated; -1 with errno. */
-static ssize_t read_file(int dirfd, const char *name, char *text, size_t bytes)
+/* A file of the tree: at most bytes - 1, terminated; -1 with errno. */
+static ssize_t
+read_file(mount_reading_t *reading, const char *name, char *text, size_t bytes)
 {
-    int fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC);
-    size_t used = 0;
-    ssize_t got = fd >= 0 ? 1 : -1;
-    while (got > 0 && used + 1 < bytes) {
-        got = read(fd, text + used, bytes - 1 - used);
-        used += got > 0 ? (size_t)got : 0;
-    }
-    int error = errno;
-    if (fd >= 0) {
-        close(fd);
-    }
-    text[used] = '\0';
-    errno = error;
-    return got < 0 ? -1 : (ssize_t)used;
+    char path[MOUNT_PATH_BYTES + 80];
+    snprintf(path, sizeof(path), "%s/%s", reading->path, name);
+    return mount_helper_read(&reading->helper, path, text, bytes);
 }
 
 /* The whole of it, into reading->text. */
-static bool read_json_text(mount_reading_t *reading, int dirfd, size_t *length_out)
+static bool read_json_text(mount_reading_t *reading, size_t *length_out)
 {
     for (size_t room = reading->text_room != 0 ? reading->text_room : 65536;;
          room *= 2) {
@@ -79,7 +76,7 @@ static bool read_json_text(mount_reading_t *reading, int dirfd, size_t *length_o
             reading->text = larger;
             reading->text_room = room;
         }
-        ssize_t got = read_file(dirfd, "json", reading->text, room);
+        ssize_t got = read_file(reading, "json", reading->text, room);
         if (got < 0) {
             return say(reading, "json: %s", strerror(errno));
         }
@@ -95,12 +92,12 @@ static bool read_json_text(mount_reading_t *reading, int dirfd, size_t *length_o
 
 /* --- programs ----------------------------------------------------------------------------- */
 
-static void read_command(mount_program_t *program, int dirfd)
+static void read_command(mount_reading_t *reading, mount_program_t *program)
 {
     char path[80], text[sizeof(program->command) + 1];
     snprintf(path, sizeof(path), "proc/%s/cmdline", program->name);
     if (strchr(program->name, '/') == NULL &&
-        read_file(dirfd, path, text, sizeof(text)) > 0) {
+        read_file(reading, path, text, sizeof(text)) > 0) {
         text[strcspn(text, "\n")] = '\0';
         rmm__text_copy(program->command, sizeof(program->command), text);
     }
@@ -132,16 +129,10 @@ static mount_program_t *add_program(mount_reading_t *reading)
     return &larger[reading->program_count++];
 }
 
-typedef struct meeting {
-    mount_reading_t *reading;
-    int dirfd;
-} meeting_t;
-
 /* NULL: no memory. */
 static mount_program_t *
-find_or_add(const meeting_t *meeting, const json_t *object, uid_t uid)
+find_or_add(mount_reading_t *reading, const json_t *object, uid_t uid)
 {
-    mount_reading_t *reading = meeting->reading;
     char name[sizeof(reading->programs[0].name)];
     uint64_t start_time_ns;
     (void)json_get_text(object, "pid", name, sizeof(name));
@@ -152,7 +143,7 @@ find_or_add(const meeting_t *meeting, const json_t *object, uid_t uid)
             (mount_program_t){.start_time_ns = start_time_ns, .id = ++reading->last_id};
         memcpy(program->name, name, sizeof(name));
         node_name_user(uid, program->user, sizeof(program->user));
-        read_command(program, meeting->dirfd);
+        read_command(reading, program);
     }
     return program;
 }
@@ -191,11 +182,11 @@ static void forget_ended(mount_reading_t *reading)
 
 /* --- the node ----------------------------------------------------------------------------- */
 
-static void take_json(mount_reading_t *reading, int dirfd)
+static void take_json(mount_reading_t *reading)
 {
     json_error_t error;
     size_t length = 0;
-    if (!read_json_text(reading, dirfd, &length)) {
+    if (!read_json_text(reading, &length)) {
         return;
     }
     uint64_t now_ns = clock_ns();
@@ -204,8 +195,7 @@ static void take_json(mount_reading_t *reading, int dirfd)
         (void)say(reading, "json is damaged");
         return;
     }
-    meeting_t meeting = {reading, dirfd};
-    node_parsed_t parsed = node_from_json(json, meet, &meeting, &reading->node);
+    node_parsed_t parsed = node_from_json(json, meet, reading, &reading->node);
     json_decref(json);
     reading->has_memory = parsed != NODE_NO_MEMORY;
     if (parsed == NODE_IS_NONE) {
@@ -219,12 +209,11 @@ void mount_read(mount_reading_t *reading)
 {
     char version[16];
     reading->reason[0] = '\0';
-    int dirfd = open(reading->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (dirfd < 0) {
+    if (mount_helper_open_directory(&reading->helper, reading->path) != 0) {
         (void)say(reading, "%s", strerror(errno));
         return;
     }
-    ssize_t got = read_file(dirfd, "version", version, sizeof(version));
+    ssize_t got = read_file(reading, "version", version, sizeof(version));
     if (got < 0 && errno == ENOENT) {
         (void)say(reading, "rmmfs is not mounted there");
     } else if (got < 0) {
@@ -232,7 +221,6 @@ void mount_read(mount_reading_t *reading)
     } else if (strcmp(version, TREE_VERSION "\n") != 0) {
         (void)say(reading, "its version is not " TREE_VERSION);
     } else {
-        take_json(reading, dirfd);
+        take_json(reading);
     }
-    close(dirfd);
 }

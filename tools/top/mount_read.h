@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "node/node.h"
+#include "top/mount_helper.h"
 
 #define MOUNT_PATH_BYTES 256
 #define MOUNT_REASON_BYTES 128
@@ -26,6 +27,7 @@ typedef struct mount_program {
 
 typedef struct mount_reading {
     char path[MOUNT_PATH_BYTES];
+    mount_helper_t helper;
     node_t node;
     mount_program_t *programs;
     uint32_t program_count, program_room;
@@ -36,10 +38,13 @@ typedef struct mount_reading {
     bool has_memory;
 } mount_reading_t;
 
-void mount_read_init(mount_reading_t *reading, const char *path);
+/* False with errno; mount_read_fini() is due all the same. */
+bool mount_read_init(mount_reading_t *reading, const char *path);
 void mount_read_fini(mount_reading_t *reading);
 
-/* Fill reading->node, or reading->reason. May block as long as the daemon does. */
+/* Fill reading->node, or reading->reason. May block as long as the daemon does, or until another
+ * thread calls mount_read_stop(), which ends all readings. */
 void mount_read(mount_reading_t *reading);
+void mount_read_stop(mount_reading_t *reading);
 
 #endif /* RMM_TOP_MOUNT_READ_H */

@@ -8,7 +8,7 @@
 
 /* How long a tree may take: live the keys wait meanwhile. */
 #define LIVE_WAIT_NS UINT64_C(500000000)
-#define ONCE_WAIT_NS UINT64_C(10000000000)
+#define ONCE_WAIT_NS UINT64_C(4000000000)
 
 static bool open_kind(
     source_t *source, const options_t *options, char *message, size_t message_bytes)
