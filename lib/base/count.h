@@ -63,4 +63,23 @@ static inline void rmm__count_user_free_locked(
     }
 }
 
+/* At the slot as well. */
+static inline void rmm__count_alloc_locked(
+    rmm_resource_t *mr, bool is_user, uint64_t bytes, uint64_t padding)
+{
+    rmm__count_user_alloc_locked(mr, is_user, bytes, padding);
+    rmm__accounting_begin_exclusive(&mr->accounting);
+    rmm__accounting_alloc_exclusive(&mr->accounting, bytes, padding);
+    rmm__accounting_end_exclusive(&mr->accounting);
+}
+
+static inline void rmm__count_free_locked(
+    rmm_resource_t *mr, bool is_user, uint64_t bytes, uint64_t padding)
+{
+    rmm__count_user_free_locked(mr, is_user, bytes, padding);
+    rmm__accounting_begin_exclusive(&mr->accounting);
+    rmm__accounting_free_exclusive(&mr->accounting, bytes, padding);
+    rmm__accounting_end_exclusive(&mr->accounting);
+}
+
 #endif /* RMM_BASE_COUNT_H */

@@ -271,9 +271,7 @@ rmm__mempool_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_
     if (status == RMM_OK &&
         (RMM_ACCOUNTING_GET(accounting, current_bytes) >
              RMM_ACCOUNTING_GET(accounting, reserved_bytes) ||
-         rmm__figure_get(&accounting->stripes[rmm__stripe_here()].total_count) %
-                 MEMPOOL_ASK_EVERY ==
-             0)) {
+         RMM_ACCOUNTING_GET(accounting, total_count) % MEMPOOL_ASK_EVERY == 0)) {
         rmm__mempool_refresh(mr);
     }
     return status;

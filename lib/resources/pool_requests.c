@@ -18,19 +18,12 @@
 RMM_COLD static void
 count_nothing(pool_resource_t *self, const rmm_request_t *request, bool is_free)
 {
-    rmm_accounting_t *accounting = &self->base.accounting;
-
     rmm__mutex_lock(rmm__engine_mutex(self->engine));
     if (is_free) {
-        rmm__count_user_free_locked(&self->base, request->user, 0, 0);
-        rmm__accounting_begin_exclusive(accounting);
-        rmm__accounting_free_exclusive(accounting, 0, 0);
+        rmm__count_free_locked(&self->base, request->user, 0, 0);
     } else {
-        rmm__count_user_alloc_locked(&self->base, request->user, 0, 0);
-        rmm__accounting_begin_exclusive(accounting);
-        rmm__accounting_alloc_exclusive(accounting, 0, 0);
+        rmm__count_alloc_locked(&self->base, request->user, 0, 0);
     }
-    rmm__accounting_end_exclusive(accounting);
     rmm__mutex_unlock(rmm__engine_mutex(self->engine));
 }
 

@@ -26,72 +26,6 @@ RMM_AT_LOAD static void join_forks(void)
     rmm__fork_join(RMM_FORK_INSTANCES, &instances_lock, NULL);
 }
 
-static bool blocks_reserve(rmm_tracked_t *self)
-{
-    bool reserved;
-
-    rmm__mutex_lock(&self->lock);
-    reserved = rmm__pointer_map_reserve(&self->blocks);
-    rmm__mutex_unlock(&self->lock);
-    return reserved;
-}
-
-/* The outcome for a block that was obtained. */
-typedef enum settled {
-    SETTLED_NEW,
-    SETTLED_AGAIN, /* replaces a block that was freed elsewhere */
-    SETTLED_TWICE  /* refused: a live block has this address */
-} settled_t;
-
-/* NULL ptr: the allocation failed, so the reserved entry is released. A driver returns the address
- * of a live block only if the program freed that block directly, by cudaFree(). A program's own
- * function may return it by mistake. */
-static settled_t blocks_settle(
-    rmm_tracked_t *self, const rmm_pointer_map_entry_t *block,
-    rmm_pointer_map_entry_t *stale_out)
-{
-    bool is_there, is_refused;
-
-    rmm__mutex_lock(&self->lock);
-    is_there = rmm__pointer_map_find_entry(&self->blocks, block->ptr, stale_out);
-    is_refused = is_there && self->source->may_nest;
-    if (block->ptr == NULL || is_refused) {
-        rmm__pointer_map_unreserve(&self->blocks);
-    } else {
-        (void)rmm__pointer_map_replace_entry(&self->blocks, block, stale_out);
-    }
-    rmm__mutex_unlock(&self->lock);
-    return is_refused ? SETTLED_TWICE : is_there ? SETTLED_AGAIN : SETTLED_NEW;
-}
-
-/* The address is not freed, because that would free the live block. */
-RMM_COLD static rmm_status_t given_twice(const rmm_tracked_t *self, const void *ptr)
-{
-    return rmm__error(
-        RMM_ERR_BAD_ALLOC,
-        "%s '%s': the allocation returned %p, the address of a block that is still "
-        "live",
-        rmm_resource_type(&self->base), self->base.name, ptr);
-}
-
-/* NULL if the block was taken out of the map, else why it cannot be freed. */
-static const char *blocks_take(
-    rmm_tracked_t *self, void *ptr, size_t bytes, rmm_pointer_map_entry_t *block)
-{
-    const char *refusal = NULL;
-
-    rmm__mutex_lock(&self->lock);
-    if (!rmm__pointer_map_find_entry(&self->blocks, ptr, block)) {
-        refusal = "not allocated here, or freed already";
-    } else if (block->bytes != bytes) {
-        refusal = "it was allocated with another size";
-    } else {
-        rmm__pointer_map_erase(&self->blocks, ptr);
-    }
-    rmm__mutex_unlock(&self->lock);
-    return refusal;
-}
-
 /* A block's entry has, besides its size, its alignment, a multiple of
  * RMM_ALIGN_DEFAULT, and two bits: the location counts it as held by this resource, not by one
  * that it came from; and a user requested it, not another resource. */
@@ -132,6 +66,92 @@ static void hold(rmm_tracked_t *self, const rmm_pointer_map_entry_t *block)
     }
 }
 
+/* The outcome for a block that was obtained. */
+typedef enum settled {
+    SETTLED_NEW,
+    SETTLED_AGAIN,  /* replaces a block that was freed elsewhere */
+    SETTLED_TWICE,  /* refused: a live block has this address */
+    SETTLED_NOWHERE /* no host memory to remember it */
+} settled_t;
+
+/* A driver returns the address of a live block only if the program freed that block directly, by
+ * cudaFree(). A program's own function may return it by mistake. */
+static settled_t remember_locked(
+    rmm_tracked_t *self, const rmm_pointer_map_entry_t *block,
+    rmm_pointer_map_entry_t *stale_out)
+{
+    bool is_there;
+
+    RMM_ASSERT_LOCKED(&self->lock);
+    is_there = rmm__pointer_map_find_entry(&self->blocks, block->ptr, stale_out);
+    if (is_there && self->source->may_nest) {
+        return SETTLED_TWICE;
+    }
+    if (is_there) {
+        rmm__count_free_locked(&self->base, is_of_user(stale_out), stale_out->bytes, 0);
+        rmm__pointer_map_erase(&self->blocks, block->ptr);
+    }
+    if (!rmm__pointer_map_reserve(&self->blocks)) {
+        return SETTLED_NOWHERE;
+    }
+    rmm__pointer_map_insert_entry(&self->blocks, block);
+    return is_there ? SETTLED_AGAIN : SETTLED_NEW;
+}
+
+/* Counts a block that is remembered, and one without an address, which is not: its stale_out may be
+ * NULL. */
+static settled_t settle(
+    rmm_tracked_t *self, const rmm_pointer_map_entry_t *block,
+    rmm_pointer_map_entry_t *stale_out)
+{
+    settled_t settled = SETTLED_NEW;
+
+    rmm__mutex_lock(&self->lock);
+    if (block->ptr != NULL) {
+        settled = remember_locked(self, block, stale_out);
+    }
+    if (settled == SETTLED_NEW || settled == SETTLED_AGAIN) {
+        if (block->ptr != NULL && !self->source->keeps_reserve) {
+            hold(self, block); /* first: what is live is never more than what is held */
+        }
+        rmm__count_alloc_locked(&self->base, is_of_user(block), block->bytes, 0);
+    }
+    rmm__mutex_unlock(&self->lock);
+    return settled;
+}
+
+/* The address is not freed, because that would free the live block. */
+RMM_COLD static rmm_status_t given_twice(const rmm_tracked_t *self, const void *ptr)
+{
+    return rmm__error(
+        RMM_ERR_BAD_ALLOC,
+        "%s '%s': the allocation returned %p, the address of a block that is still "
+        "live",
+        rmm_resource_type(&self->base), self->base.name, ptr);
+}
+
+/* NULL if the block was taken out of the map and counted as free, else why it cannot be freed. A
+ * program's function may free what a user allocated, and a user what it allocated: a block is
+ * counted down as it was counted up. */
+static const char *blocks_take(
+    rmm_tracked_t *self, void *ptr, size_t bytes, rmm_pointer_map_entry_t *block)
+{
+    const rmm_pointer_map_entry_t *taken;
+    const char *refusal = NULL;
+
+    rmm__mutex_lock(&self->lock);
+    taken = rmm__pointer_map_take(&self->blocks, ptr, bytes, block);
+    if (taken == NULL) {
+        refusal = "not allocated here, or freed already";
+    } else if (taken->bytes != bytes) {
+        refusal = "it was allocated with another size";
+    } else {
+        rmm__count_free_locked(&self->base, is_of_user(block), bytes, 0);
+    }
+    rmm__mutex_unlock(&self->lock);
+    return refusal;
+}
+
 static void unhold(rmm_tracked_t *self, const rmm_pointer_map_entry_t *block)
 {
     rmm_accounting_t *accounting = &self->base.accounting;
@@ -148,9 +168,6 @@ static void unhold(rmm_tracked_t *self, const rmm_pointer_map_entry_t *block)
 RMM_COLD static void
 forget_stale(rmm_tracked_t *self, const rmm_pointer_map_entry_t *stale)
 {
-    const rmm_request_t request = {.bytes = stale->bytes, .user = is_of_user(stale)};
-
-    rmm__count_free(&self->base, &request, 0);
     unhold(self, stale);
     rmm__resource_warn_stale(&self->base, stale->ptr, stale->bytes);
 }
@@ -169,34 +186,61 @@ begin_growth(rmm_tracked_t *self, uint64_t bytes, uint64_t *promised_out)
     return status;
 }
 
+static void give_back(
+    rmm_tracked_t *self, const rmm_pointer_map_entry_t *block,
+    const rmm_request_t *request)
+{
+    rmm_request_t allocated = *request;
+
+    allocated.align = align_of(block); /* the caller may have named another */
+    self->source->give_back(self, block->ptr, &allocated);
+    unhold(self, block);
+}
+
+/* The block was not counted, and the location has nothing of it yet. */
+RMM_COLD static rmm_status_t refuse_block(
+    rmm_tracked_t *self, settled_t settled, const rmm_request_t *request, void *ptr)
+{
+    if (settled == SETTLED_TWICE) {
+        return given_twice(self, ptr);
+    }
+    self->source->give_back(self, ptr, request);
+    return RMM_ERR_OUT_OF_HOST_MEMORY;
+}
+
+static rmm_status_t settle_block(
+    rmm_tracked_t *self, const rmm_request_t *request, rmm_pointer_map_entry_t *block)
+{
+    rmm_pointer_map_entry_t stale;
+    settled_t settled = settle(self, block, &stale);
+
+    if (settled == SETTLED_TWICE || settled == SETTLED_NOWHERE) {
+        return refuse_block(self, settled, request, block->ptr);
+    }
+    if (settled == SETTLED_AGAIN) {
+        forget_stale(self, &stale);
+    }
+    return RMM_OK;
+}
+
 static rmm_status_t
 obtain_block(rmm_tracked_t *self, const rmm_request_t *request, void **ptr_out)
 {
-    rmm_pointer_map_entry_t block = {.bytes = request->bytes}, stale;
-    settled_t settled;
+    rmm_pointer_map_entry_t block = {.bytes = request->bytes};
     uint64_t taken = rmm__callback_taken();
     uint64_t promised = 0;
     rmm_status_t status = RMM_OK;
 
-    if (!blocks_reserve(self)) {
-        return RMM_ERR_OUT_OF_HOST_MEMORY;
-    }
     if (!self->source->keeps_reserve) {
         status = begin_growth(self, request->bytes, &promised);
     }
     if (status == RMM_OK) {
         status = self->source->obtain(self, request, &block.ptr);
     }
-    /* else the location has counted it already */
-    block.owner = pack(request, rmm__callback_taken() == taken);
-    settled = blocks_settle(self, &block, &stale);
-    if (settled == SETTLED_AGAIN) {
-        forget_stale(self, &stale);
-    } else if (settled == SETTLED_TWICE) {
-        status = given_twice(self, block.ptr);
-    }
-    if (status == RMM_OK && block.ptr != NULL && !self->source->keeps_reserve) {
-        hold(self, &block);
+    if (status == RMM_OK) {
+        /* else the location has counted it already */
+        block.owner = pack(request, rmm__callback_taken() == taken);
+        status = settle_block(self, request, &block);
     }
     rmm__growth_end(&self->base, promised);
     if (status != RMM_OK) {
@@ -209,54 +253,46 @@ obtain_block(rmm_tracked_t *self, const rmm_request_t *request, void **ptr_out)
     return RMM_OK;
 }
 
+/* The free of what has no address: an allocation of no bytes, as a rule. */
+RMM_COLD static void
+count_free_of_none(rmm_tracked_t *self, const rmm_request_t *request)
+{
+    rmm__mutex_lock(&self->lock);
+    rmm__count_free_locked(&self->base, request->user, request->bytes, 0);
+    rmm__mutex_unlock(&self->lock);
+}
+
 rmm_status_t
 rmm__tracked_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
 {
-    void *ptr = NULL;
+    rmm_tracked_t *self = rmm__tracked_from_base(mr);
 
-    if (request->bytes != 0) {
-        rmm_status_t status = obtain_block(rmm__tracked_from_base(mr), request, &ptr);
+    if (request->bytes == 0) {
+        const rmm_pointer_map_entry_t none = {.owner = pack(request, false)};
 
-        if (status != RMM_OK) {
-            return status;
-        }
+        (void)settle(self, &none, NULL);
+        *ptr_out = NULL;
+        return RMM_OK;
     }
-    rmm__count_alloc(mr, request, 0);
-    *ptr_out = ptr;
-    return RMM_OK;
-}
-
-static void give_back(
-    rmm_tracked_t *self, const rmm_pointer_map_entry_t *block,
-    const rmm_request_t *request)
-{
-    rmm_request_t allocated = *request;
-
-    allocated.align = align_of(block); /* the caller may have named another */
-    self->source->give_back(self, block->ptr, &allocated);
-    unhold(self, block);
+    return obtain_block(self, request, ptr_out);
 }
 
 void rmm__tracked_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *request)
 {
     rmm_tracked_t *self = rmm__tracked_from_base(mr);
-    rmm_request_t counted = *request;
     rmm_pointer_map_entry_t block;
     const char *refusal;
 
-    if (ptr != NULL) {
-        refusal = blocks_take(self, ptr, request->bytes, &block);
-        if (refusal != NULL) {
-            rmm__resource_refuse_free(mr, ptr, request, refusal);
-            return;
-        }
-        /* a program's function may free what a user allocated, and a user what it allocated */
-        counted.user = is_of_user(&block);
+    if (ptr == NULL) {
+        count_free_of_none(self, request);
+        return;
     }
-    rmm__count_free(mr, &counted, 0);
-    if (ptr != NULL) {
-        give_back(self, &block, request);
+    refusal = blocks_take(self, ptr, request->bytes, &block);
+    if (refusal != NULL) {
+        rmm__resource_refuse_free(mr, ptr, request, refusal);
+        return;
     }
+    give_back(self, &block, request);
 }
 
 rmm_status_t rmm__tracked_trim(rmm_resource_t *mr, size_t keep_bytes)

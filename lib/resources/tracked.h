@@ -8,9 +8,9 @@
  * A concrete type embeds rmm_tracked_t as its first member, implements obtain() and
  * give_back(), and puts the rmm__tracked_* ops into its table.
  *
- * Locking: `lock` protects `blocks` and is never held during obtain() or give_back(). A
- * block leaves the map before it is given back, because the source may return the same
- * address to another thread at once.
+ * Locking: `lock` protects `blocks` and the accounting, and is never held during obtain() or
+ * give_back(). A block leaves the map, and is counted as free, before it is given back,
+ * because the source may return the same address to another thread at once.
  */
 #ifndef RMM_RESOURCES_TRACKED_H
 #define RMM_RESOURCES_TRACKED_H
@@ -43,7 +43,7 @@ struct rmm_tracked {
     rmm_tracked_t **instances; /* the list of shared ones it is in; NULL: not shared */
     rmm_tracked_t *next_instance; /* in that list */
     uint64_t instance_key;        /* distinguishes it from the others of the list */
-    rmm_mutex_t lock;             /* protects blocks */
+    rmm_mutex_t lock;             /* protects blocks and the accounting */
     /* owner: the block's alignment, and who has it as held from the driver (tracked.c) */
     rmm_pointer_map_t blocks;
 };

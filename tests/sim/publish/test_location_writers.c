@@ -172,6 +172,7 @@ TEST_CASE(begins_without_writers_in_a_forked_child)
     child = fork_child();
     if (child == 0) {
         const uint32_t host = RMM_SEGMENT_HOST_LOCATION;
+        const uint32_t first_cell = 1;
         rmm_resource_t *own;
 
         if (atomic_load(&rmm__location_writers[host]) != 0 ||
@@ -182,7 +183,7 @@ TEST_CASE(begins_without_writers_in_a_forked_child)
         rmm_resource_release(pool);
         _exit(
             rmm__location_live(host).bytes == 1000 &&
-                    atomic_load(&rmm__location_writers[host]) == RMM_LOCATION_SHARED
+                    atomic_load(&rmm__location_writers[host]) == first_cell
                 ? 0
                 : 1);
     }
