@@ -58,6 +58,7 @@ typedef CUresult (*stream_capture_info_fn)(/* as of CUDA 11.3, and 12.3 */
 typedef CUresult (*event_query_fn)(CUevent);
 typedef CUresult (*exchange_mode_fn)(CUstreamCaptureMode *);
 typedef CUresult (*context_state_fn)(CUdevice, unsigned *flags, int *active);
+typedef CUresult (*context_current_fn)(CUcontext *);
 
 /* Filled by rmm__driver_cuda_open() before the table is handed out. */
 static struct {
@@ -67,6 +68,7 @@ static struct {
     event_query_fn event_query;
     exchange_mode_fn exchange_mode;
     context_state_fn context_state;
+    context_current_fn context_current;
 } entry;
 
 atomic_bool rmm__cuda_exits;
@@ -269,6 +271,36 @@ static int stream_id(rmm_stream_t stream, unsigned long long *id)
     return CALL(cudaStreamGetId(stream, id));
 }
 
+/*
+ * The calling thread has one per-thread default stream in each context, for as long as both
+ * exist. The driver is asked for its id once, and not at each allocation: which context is
+ * current costs a third of that. A context that gets the address of a destroyed one inherits
+ * an id that no other stream has or will have.
+ */
+static int per_thread_id(uint64_t *id)
+{
+    static _Thread_local struct {
+        CUcontext context; /* NULL: none yet */
+        uint64_t id;
+    } known;
+    CUcontext context = NULL;
+    unsigned long long answer = 0;
+    int error;
+
+    if (entry.context_current(&context) == CUDA_SUCCESS && context != NULL &&
+        context == known.context) {
+        *id = known.id;
+        return RMM_DRIVER_OK;
+    }
+    error = stream_id(RMM_STREAM_PER_THREAD, &answer); /* may make a context current */
+    if (error == RMM_DRIVER_OK &&
+        entry.context_current(&known.context) == CUDA_SUCCESS) {
+        known.id = answer;
+    }
+    *id = answer;
+    return error;
+}
+
 static bool is_capturing(rmm_stream_t stream)
 {
     CUstreamCaptureStatus status;
@@ -335,6 +367,11 @@ static int cuda_stream_key(rmm_stream_t stream, rmm_stream_key_t *key)
     }
     if (rmm__cuda_is_exiting()) {
         return RMM_DRIVER_UNLOADING;
+    }
+    if (rmm_stream_is_per_thread_default(stream)) {
+        key->capture_id = 0;
+        return is_capturing(stream) ? capture_key(stream, key)
+                                    : per_thread_id(&key->stream_id);
     }
     known = rmm__stream_id_find(stream); /* by rmm_stream_create() */
     if ((known & RMM_STREAM_ID_NEVER_CAPTURES) != 0) {
@@ -560,38 +597,29 @@ int rmm__cuda_find_entry(const char *name, unsigned cuda_version, void **functio
 
 static int find_entries(void)
 {
-    void *get_id = NULL;
-    void *is_capturing = NULL;
-    void *capture_info = NULL;
-    void *event_query = NULL;
-    void *exchange_mode = NULL;
-    void *context_state = NULL;
-    int error = rmm__cuda_find_entry("cuStreamGetId", 12000, &get_id);
+    static const struct {
+        const char *name;
+        unsigned cuda_version;
+        void *place; /* in `entry`; a function's pointer has the size of an object's */
+    } wanted[] = {
+        {"cuStreamGetId", 12000, &entry.stream_get_id},
+        {"cuStreamIsCapturing", 10000, &entry.stream_is_capturing},
+        {"cuStreamGetCaptureInfo", 11030, &entry.stream_capture_info},
+        {"cuEventQuery", 2000, &entry.event_query},
+        {"cuThreadExchangeStreamCaptureMode", 10010, &entry.exchange_mode},
+        {"cuDevicePrimaryCtxGetState", 7000, &entry.context_state},
+        {"cuCtxGetCurrent", 4000, &entry.context_current},
+    };
+    int error = RMM_DRIVER_OK;
 
-    if (error == RMM_DRIVER_OK) {
-        error = rmm__cuda_find_entry("cuStreamIsCapturing", 10000, &is_capturing);
-    }
-    if (error == RMM_DRIVER_OK) {
-        error = rmm__cuda_find_entry("cuStreamGetCaptureInfo", 11030, &capture_info);
-    }
-    if (error == RMM_DRIVER_OK) {
-        error = rmm__cuda_find_entry("cuEventQuery", 2000, &event_query);
-    }
-    if (error == RMM_DRIVER_OK) {
-        error = rmm__cuda_find_entry(
-            "cuThreadExchangeStreamCaptureMode", 10010, &exchange_mode);
-    }
-    if (error == RMM_DRIVER_OK) {
-        error =
-            rmm__cuda_find_entry("cuDevicePrimaryCtxGetState", 7000, &context_state);
-    }
-    if (error == RMM_DRIVER_OK) {
-        memcpy(&entry.stream_get_id, &get_id, sizeof(get_id));
-        memcpy(&entry.stream_is_capturing, &is_capturing, sizeof(is_capturing));
-        memcpy(&entry.stream_capture_info, &capture_info, sizeof(capture_info));
-        memcpy(&entry.event_query, &event_query, sizeof(event_query));
-        memcpy(&entry.exchange_mode, &exchange_mode, sizeof(exchange_mode));
-        memcpy(&entry.context_state, &context_state, sizeof(context_state));
+    for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
+        void *found;
+
+        error = rmm__cuda_find_entry(wanted[i].name, wanted[i].cuda_version, &found);
+        if (error != RMM_DRIVER_OK) {
+            break;
+        }
+        memcpy(wanted[i].place, &found, sizeof(found));
     }
     return error;
 }
