@@ -20,7 +20,7 @@
 
 #define GIB ((size_t)1 << 30)
 
-enum { BLOCKS = 12, CYCLES = 1000 };
+enum { BLOCKS = 12 };
 
 static const size_t sizes[BLOCKS] = {8,          1000,    MIB,      3 * MIB + 8,
                                      256 * 1024, 7 * MIB, 2 * MIB,  100 * 1024,
@@ -83,8 +83,16 @@ static unsigned char *make_bytes(size_t bytes)
     return made;
 }
 
+static unsigned long wanted(const char *variable, unsigned long otherwise)
+{
+    const char *text = getenv(variable);
+
+    return text != NULL ? strtoul(text, NULL, 10) : otherwise;
+}
+
 static void every_byte_is_there_after_a_thousand_cycles(void **state)
 {
+    const unsigned long cycles = wanted("RMM_TEST_SLEEP_CYCLES", 1000);
     unsigned char *expected = make_bytes(16 * MIB);
     unsigned char *copy = make_bytes(16 * MIB);
     rmm_resource_t *pool = make_pool(0);
@@ -99,7 +107,7 @@ static void every_byte_is_there_after_a_thousand_cycles(void **state)
             cudaMemcpy(blocks[i], expected + i * 64, sizes[i], cudaMemcpyHostToDevice));
         rmm_resource_dealloc(pool, gap, 3 * MIB, 0, NULL);
     }
-    for (int cycle = 0; cycle < CYCLES; cycle++) {
+    for (unsigned long cycle = 0; cycle < cycles; cycle++) {
         sleep_with(pool, cycle % 10 != 0 ? RMM_POOL_SLEEP_KEEP_HOST : 0);
         assert_ok(rmm_pool_wake(pool));
         for (int i = 0; i < BLOCKS; i++) {
@@ -211,8 +219,7 @@ static double one_copy(void *block, enum cudaMemcpyKind kind)
 
 static void tells_how_fast_it_is(void **state)
 {
-    const char *wanted = getenv("RMM_TEST_SLEEP_GIB");
-    size_t gib = wanted != NULL ? strtoul(wanted, NULL, 10) : 16;
+    size_t gib = wanted("RMM_TEST_SLEEP_GIB", 16);
     rmm_resource_t *pool;
     double out, in;
     void *block;

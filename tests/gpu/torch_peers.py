@@ -23,7 +23,8 @@ import time
 
 PROGRAMS = ("copies", "data_parallel", "nccl", "ddp", "fsdp", "tensor_parallel")
 SPECS = ("pool", "pool_virtual", "async", "arena:4GiB")
-MORE_SPECS = ("cuda", "binning", "pool_managed")  # where a program takes seconds
+MORE_SPECS = (  # where a program takes seconds
+    "auto", "pool_virtual:exportable", "async:exportable", "cuda", "binning", "pool_managed")
 DEVICES = (0, 1)
 
 
