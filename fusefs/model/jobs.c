@@ -8,6 +8,7 @@
 
 #include "model/model.h"
 #include "segment/list.h"
+#include "support/daemon_log.h"
 
 #define PLACED_AT_ONCE 16u /* each reads a file of /proc: 8 us */
 
@@ -96,9 +97,32 @@ void jobs_fini(jobs_t *jobs)
     *jobs = (jobs_t){.items = NULL};
 }
 
-/* NULL: no memory. */
+static bool is_full(const jobs_t *jobs, uid_t uid)
+{
+    uint32_t of_user = 0;
+    for (uint32_t i = 0; i < jobs->count; i++) {
+        of_user += jobs->items[i]->uid == uid;
+    }
+    return jobs->count >= JOBS_MAX || of_user >= JOBS_OF_USER;
+}
+
+static void log_full(jobs_t *jobs, uid_t uid)
+{
+    if (!jobs->has_logged_full) {
+        jobs->has_logged_full = true;
+        log_warn(
+            "no more jobs of user %u are shown: at most %u of a user, %u of all",
+            (unsigned)uid, JOBS_OF_USER, JOBS_MAX);
+    }
+}
+
+/* NULL: no memory, or too many. */
 static job_t *add(jobs_t *jobs, job_kind_t kind, uid_t uid, const char *name)
 {
+    if (is_full(jobs, uid)) {
+        log_full(jobs, uid);
+        return NULL;
+    }
     job_t **items =
         rmm__list_make_room(jobs->items, jobs->count, &jobs->capacity, sizeof(job_t *));
     if (items == NULL) {
@@ -128,7 +152,6 @@ static job_t *find(jobs_t *jobs, job_kind_t kind, uid_t uid, const char *name)
     return NULL;
 }
 
-/* Anybody can make any number of groups. */
 static void make_room_for_ended(jobs_t *jobs, uid_t uid)
 {
     uint32_t count = 0, oldest = 0;
@@ -159,11 +182,11 @@ void jobs_expire(model_t *model)
 
 /* --- processes ------------------------------------------------------------------------ */
 
-static void leave(model_t *model, process_t *process)
+static void leave(model_t *model, job_t *jobs[JOB_KIND_COUNT])
 {
     for (uint32_t kind = 0; kind < JOB_KIND_COUNT; kind++) {
-        job_t *job = process->jobs[kind];
-        process->jobs[kind] = NULL;
+        job_t *job = jobs[kind];
+        jobs[kind] = NULL;
         if (job != NULL && --job->processes == 0) {
             job->ended_ns = model_clock_ns();
             make_room_for_ended(&model->jobs, job->uid);
@@ -171,11 +194,12 @@ static void leave(model_t *model, process_t *process)
     }
 }
 
-/* Without memory it is in fewer jobs. */
+/* Without memory or room it is in fewer jobs. */
 static void enter(model_t *model, process_t *process, const cgroup_t *group)
 {
     for (job_kind_t kind = 0; kind < JOB_KIND_COUNT; kind++) {
         char name[JOB_NAME_BYTES];
+        process->jobs[kind] = NULL;
         if (!job_name(group, process->uid, kind, name)) {
             continue;
         }
@@ -191,27 +215,34 @@ static void enter(model_t *model, process_t *process, const cgroup_t *group)
     }
 }
 
+void jobs_put(model_t *model, process_t *process, const cgroup_t *group)
+{
+    static const cgroup_t unknown;
+    const placement_t *before = process->placement;
+    bool is_placed = process->jobs[JOB_USER] != NULL;
+    if (is_placed &&
+        (group == NULL ||
+         (before != NULL && memcmp(&before->group, group, sizeof(*group)) == 0))) {
+        return;
+    }
+    job_t *left[JOB_KIND_COUNT];
+    memcpy(left, process->jobs, sizeof(left));
+    enter(model, process, group != NULL ? group : &unknown);
+    leave(model, left); /* what it is in as before does not end */
+    placement_release(process->placement);
+    process->placement = group != NULL ? placement_make(group) : NULL;
+}
+
 /* A pid that has gone to another process is no longer held: then the member is not live. */
 void jobs_place(model_t *model, process_t *process)
 {
     cgroup_t group;
     bool is_read = cgroup_of(process->pid, &group);
     const member_t *member = process_readable_member(process);
-    if (!process_is_live(process) || member == NULL ||
-        !rmm__segment_is_live(&member->segment)) {
-        return;
+    if (process_is_live(process) && member != NULL &&
+        rmm__segment_is_live(&member->segment)) {
+        jobs_put(model, process, is_read ? &group : NULL);
     }
-    bool is_placed = process->jobs[JOB_USER] != NULL;
-    if (is_placed &&
-        (!is_read ||
-         (process->placement != NULL &&
-          memcmp(&process->placement->group, &group, sizeof(group)) == 0))) {
-        return;
-    }
-    leave(model, process);
-    enter(model, process, &group);
-    placement_release(process->placement);
-    process->placement = is_read ? placement_make(&group) : NULL;
 }
 
 void jobs_place_some(model_t *model)
@@ -227,7 +258,7 @@ void jobs_place_some(model_t *model)
 void jobs_leave_ended(model_t *model, process_t *process)
 {
     if (!process_is_live(process)) {
-        leave(model, process);
+        leave(model, process->jobs);
     }
 }
 

@@ -15,6 +15,9 @@
  * A job whose last process has ended is kept for JOBS_ENDED_SHOWN_NS, but at most
  * JOBS_ENDED_OF_USER of a user: the oldest leaves first. Jobs do not outlive the daemon.
  *
+ * Anybody can make any number of groups. A user has at most JOBS_OF_USER, all have JOBS_MAX:
+ * a process that would need one more is in fewer jobs, which the log says once.
+ *
  * Threads: the model's lock is held alone, but where it says shared.
  */
 #ifndef RMM_FUSEFS_JOBS_H
@@ -25,11 +28,14 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "node/cgroup.h"
 #include "node/figures.h"
-#include "support/cgroup.h"
 
 #define JOBS_ENDED_SHOWN_NS (600ull * 1000000000u)
 #define JOBS_ENDED_OF_USER 256u
+#define JOBS_OF_USER 1024u
+#define JOBS_MAX 4096u
+#define JOB_POD_BYTES 320 /* 63 and 253 characters */
 #define JOB_NAME_BYTES CGROUP_UNIT_BYTES
 
 struct member;
@@ -52,6 +58,8 @@ typedef struct job {
     uid_t uid;
     char name[JOB_NAME_BYTES];
     uint32_t processes;           /* live ones */
+    char pod[JOB_POD_BYTES];      /* of a pod: "namespace/name"; "": unknown */
+    bool is_pod_asked;            /* for its name */
     uint64_t ended_ns;            /* CLOCK_BOOTTIME; 0: it has processes */
     _Atomic(uint64_t) peak_bytes; /* sum over GPUs */
     _Atomic(uint64_t) host_peak_bytes;
@@ -62,6 +70,7 @@ typedef struct jobs {
     job_t **items; /* in the order of their serials */
     uint32_t count, capacity;
     uint64_t last_serial;
+    bool has_logged_full;
     uint32_t next_placed; /* index of the process whose groups are read next */
 } jobs_t;
 
@@ -82,7 +91,10 @@ bool job_name(
 
 void jobs_fini(jobs_t *jobs);
 
-/* A live process is put into its jobs, again if it has gone to another control group. */
+/* A live process is put into the jobs of these groups, out of those of others; NULL: unknown, and
+ * those of before stay. */
+void jobs_put(struct model *model, struct process *process, const cgroup_t *group);
+/* The same with the groups that it is in now. */
 void jobs_place(struct model *model, struct process *process);
 /* The same of some processes, at each call of the next ones. */
 void jobs_place_some(struct model *model);

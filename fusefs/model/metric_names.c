@@ -8,8 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/tree.h"
-
 const shown_stat_t shown_stats[] = {
 #define X(field, kind, unit, help)                                                     \
     {FILE_##field, RMM_KIND_##kind,           RMM_UNIT_##unit, #field,                 \
@@ -29,6 +27,19 @@ const uint32_t shown_stat_count = sizeof(shown_stats) / sizeof(shown_stats[0]);
 _Static_assert(
     sizeof(shown_stats) / sizeof(shown_stats[0]) <= SHOWN_STATS_MAX,
     "names of metrics");
+
+bool metric_is_of_few(dir_kind_t dir, uint8_t file)
+{
+    switch (dir) {
+    case DIR_PROCESS_DEVICE:
+        return file == FILE_current_bytes || file == FILE_reserved_bytes ||
+               file == FILE_peak_bytes;
+    case DIR_RESOURCE:
+        return file == FILE_free_bytes || file == FILE_growth_count;
+    default:
+        return true;
+    }
+}
 
 static const char *const reserved[] = {"_total",  "_count",   "_sum",
                                        "_bucket", "_created", "_info"};

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "model/level_figures.h"
+#include "model/tree.h"
 
 #define METRIC_NAME_BYTES 64
 
@@ -33,6 +34,13 @@ static inline uint64_t shown_value(const figures_t *figures, const shown_stat_t 
     const char *figure = (const char *)figures + stat->offset;
     return *(const uint64_t *)(const void *)figure;
 }
+
+/*
+ * Whether `metrics` has a figure of a level; `metrics.all` has each that has a file there. Series
+ * cost a Prometheus memory, so a program has few: those that the alert rules and the dashboard
+ * in fusefs/monitoring use, and what it takes to tell who holds how much.
+ */
+bool metric_is_of_few(dir_kind_t dir, uint8_t file);
 
 /* Without the prefix of its level and without _total; "" if nothing is left of it. */
 void metric_name(const char *stat, char name[METRIC_NAME_BYTES]);

@@ -353,6 +353,11 @@ static snapshot_job_t *job_of(const snapshot_t *snapshot, uint64_t serial)
                : NULL;
 }
 
+const snapshot_job_t *snapshot_job(const snapshot_t *snapshot, uint64_t serial)
+{
+    return job_of(snapshot, serial);
+}
+
 static void begin_jobs(snapshot_t *snapshot, const model_t *model)
 {
     uint64_t now = model_clock_ns();
@@ -366,6 +371,7 @@ static void begin_jobs(snapshot_t *snapshot, const model_t *model)
         shown->kind = job->kind;
         shown->uid = job->uid;
         memcpy(shown->name, job->name, sizeof(shown->name));
+        memcpy(shown->pod, job->pod, sizeof(shown->pod));
         shown->processes = job->processes;
         shown->ended_ns_ago = job->ended_ns != 0 ? now - job->ended_ns : FIGURE_UNKNOWN;
     }

@@ -78,7 +78,7 @@ typedef struct snapshot_job {
     uint64_t serial;
     job_kind_t kind;
     uid_t uid;
-    char name[JOB_NAME_BYTES];
+    char name[JOB_NAME_BYTES], pod[JOB_POD_BYTES];
     uint32_t processes;                                            /* live ones */
     uint64_t current_bytes, reserved_bytes, host_bytes, oom_count; /* of these */
     uint64_t peak_bytes, host_peak_bytes;
@@ -105,6 +105,9 @@ typedef struct snapshot {
     uint64_t useful_ns;                /* how long others may use it */
     atomic_uint references;            /* last here: not in copies */
 } snapshot_t;
+
+/* By the serial in a process; NULL: there is none, or it is not shown. */
+const snapshot_job_t *snapshot_job(const snapshot_t *snapshot, uint64_t serial);
 
 /* NULL: no memory. `memory`: limits the snapshot's. Model lock held, shared is enough, here and
  * in snapshot_continue(). */

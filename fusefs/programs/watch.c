@@ -20,6 +20,7 @@
 #include "programs/event_poll.h"
 #include "programs/holders.h"
 #include "programs/members.h"
+#include "programs/pods.h"
 #include "programs/scan.h"
 #include "programs/snapshots.h"
 #include "programs/sweeps.h"
@@ -336,6 +337,7 @@ static void collect(model_t *model)
     pthread_rwlock_wrlock(&model->lock);
     jobs_place_some(model);
     pthread_rwlock_unlock(&model->lock);
+    pods_name(model);
     expire(model);
 }
 

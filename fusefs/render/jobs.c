@@ -43,7 +43,8 @@ static void put_job(text_t *text, const snapshot_job_t *job)
     render_column(text, job->host_peak_bytes);
     render_column(text, job->oom_count);
     render_column(text, job->processes);
-    render_value(text, is_live ? FIGURE_UNKNOWN : job->ended_ns_ago / 1000000000u);
+    render_column(text, is_live ? FIGURE_UNKNOWN : job->ended_ns_ago / 1000000000u);
+    render_string(text, job->pod);
 }
 
 static void put_rows(text_t *text, const snapshot_job_t *const *rows, uint32_t count)
@@ -65,7 +66,7 @@ void print_jobs(const subject_t *subject, text_t *text)
     size_t bytes = snapshot->job_count * sizeof(snapshot_job_t *);
     text_puts(
         text, "#kind name uid state current_bytes reserved_bytes host_bytes peak_bytes "
-              "host_peak_bytes oom_count processes ended_seconds\n");
+              "host_peak_bytes oom_count processes ended_seconds pod\n");
     if (bytes == 0 || !text_take_scratch(text, bytes)) {
         return;
     }

@@ -114,6 +114,31 @@ static void put_resources(
     }
 }
 
+static void put_word(text_t *text, const char *key, const char *word)
+{
+    if (word[0] != '\0') {
+        put_member(text, key, word);
+    } else {
+        text_printf(text, ", \"%s\": null", key);
+    }
+}
+
+/* To whom it belongs. */
+static void
+put_groups(text_t *text, const snapshot_t *snapshot, const snapshot_process_t *process)
+{
+    static const cgroup_t unknown;
+    const cgroup_t *group =
+        process->placement != NULL ? &process->placement->group : &unknown;
+    const snapshot_job_t *pod = snapshot_job(snapshot, process->jobs[JOB_POD]);
+    put_word(text, "slurm_job", group->job);
+    put_word(text, "slurm_step", group->step);
+    put_word(text, "pod_uid", group->pod);
+    put_word(text, "pod", pod != NULL ? pod->pod : "");
+    put_word(text, "container", group->container);
+    put_word(text, "unit", group->unit);
+}
+
 static void
 put_process(text_t *text, const snapshot_t *snapshot, const snapshot_process_t *process)
 {
@@ -125,6 +150,7 @@ put_process(text_t *text, const snapshot_t *snapshot, const snapshot_process_t *
     put_number(
         text, "start_time_ns", process->start_time_ns != 0, process->start_time_ns);
     put_member(text, "comm", process->comm);
+    put_groups(text, snapshot, process);
     text_puts(text, ", \"devices\": [\n");
     for (uint32_t i = 0; i < process->location_count; i++) {
         const snapshot_location_t *location =
@@ -139,6 +165,33 @@ put_process(text_t *text, const snapshot_t *snapshot, const snapshot_process_t *
         text_puts(text, "]}");
     }
     text_puts(text, "]}");
+}
+
+static void put_job(text_t *text, const snapshot_job_t *job)
+{
+    bool is_live = job->ended_ns_ago == FIGURE_UNKNOWN;
+    text_printf(text, "{\"kind\": \"%s\"", job_kind_name(job->kind));
+    put_member(text, "name", job->name);
+    put_word(text, "pod", job->pod);
+    text_printf(text, ", \"uid\": %u", (unsigned)job->uid);
+    put_member(text, "state", is_live ? "live" : "ended");
+    put_number(text, "ended_ns_ago", !is_live, job->ended_ns_ago);
+    put_number(text, "processes", true, job->processes);
+    put_number(text, "current_bytes", true, job->current_bytes);
+    put_number(text, "reserved_bytes", true, job->reserved_bytes);
+    put_number(text, "host_bytes", true, job->host_bytes);
+    put_number(text, "peak_bytes", true, job->peak_bytes);
+    put_number(text, "host_peak_bytes", true, job->host_peak_bytes);
+    put_number(text, "oom_count", true, job->oom_count);
+    text_puts(text, "}");
+}
+
+static void put_jobs(text_t *text, const snapshot_t *snapshot)
+{
+    for (uint32_t i = 0; i < snapshot->job_count; i++) {
+        text_puts(text, i > 0 ? ",\n" : "");
+        put_job(text, &snapshot->jobs[i]);
+    }
 }
 
 void print_json(const subject_t *subject, text_t *text)
@@ -156,5 +209,7 @@ void print_json(const subject_t *subject, text_t *text)
         text_puts(text, i > 0 ? ",\n" : "");
         put_process(text, snapshot, &snapshot->processes[i]);
     }
+    text_puts(text, "],\n\"jobs\": [\n");
+    put_jobs(text, snapshot);
     text_puts(text, "]}\n");
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `metrics`, `rmm.prom` and `metrics.om`: the node's figures for Prometheus, in its text format
- * and in that of OpenMetrics 1.0. The samples are the same; the lines before them differ.
+ * and in that of OpenMetrics 1.0. The samples are the same; the lines before them differ. They have
+ * few figures of each program (metric_names.h); `metrics.all` has all.
  *
  * An unknown figure has no sample, and neither has a process that has exited: its series end.
  * Labels are spelt as DCGM spells them (gpu, UUID), so that a query can join both.
@@ -146,13 +147,15 @@ static void put_levels(const metrics_t *metrics)
     const newer_stats_t *newer = &metrics->snapshot->newer_stats;
     for (uint32_t i = 0; i < shown_stat_count; i++) {
         for (uint32_t j = 0; j < FAMILY_COUNT; j++) {
-            if (tree_dir_has(families[j].dir, shown_stats[i].file)) {
+            if (metrics_has(metrics, &families[j], i)) {
                 put_stat(metrics, &families[j], i);
             }
         }
     }
     for (uint32_t j = 0; j < FAMILY_COUNT; j++) {
-        put_fragmentation(metrics, &families[j]);
+        if (metrics->has_all || j != FAMILY_PROCESS) {
+            put_fragmentation(metrics, &families[j]);
+        }
     }
     for (uint32_t i = 0; i < newer->count; i++) {
         if (newer->items[i].of_resources) {
@@ -186,14 +189,15 @@ static void put_all(metrics_t *metrics, budget_t *budget)
     text_fini(&metrics->labels);
 }
 
-static void
-print_format(const subject_t *subject, metrics_format_t format, text_t *text)
+static void print_format(
+    const subject_t *subject, metrics_format_t format, bool has_all, text_t *text)
 {
     const snapshot_t *snapshot = subject->snapshot;
     size_t levels = snapshot->device_count + (size_t)snapshot->location_count +
                     snapshot->resource_count;
     size_t bytes = sizeof(metrics_t) + levels * sizeof(level_t);
-    if (!text_take_scratch(text, bytes)) {
+    size_t with_users = bytes + user_names_bytes(snapshot);
+    if (!text_take_scratch(text, with_users)) {
         return;
     }
     metrics_t *metrics = calloc(1, bytes);
@@ -202,25 +206,36 @@ print_format(const subject_t *subject, metrics_format_t format, text_t *text)
     } else {
         metrics->snapshot = snapshot;
         metrics->format = format;
+        metrics->has_all = has_all;
         metrics->text = text;
         metrics->levels = (level_t *)(void *)(metrics + 1);
-        put_all(metrics, &subject->model->budget);
+        if (user_names_read(&metrics->users, snapshot)) {
+            put_all(metrics, &subject->model->budget);
+        } else {
+            text->failed = TEXT_NO_MEMORY;
+        }
+        user_names_free(&metrics->users);
     }
     free(metrics);
-    text_give_scratch(text, bytes);
+    text_give_scratch(text, with_users);
 }
 
 void print_metrics(const subject_t *subject, text_t *text)
 {
-    print_format(subject, METRICS_PROMETHEUS, text);
+    print_format(subject, METRICS_PROMETHEUS, false, text);
+}
+
+void print_metrics_all(const subject_t *subject, text_t *text)
+{
+    print_format(subject, METRICS_PROMETHEUS, true, text);
 }
 
 void print_rmm_prom(const subject_t *subject, text_t *text)
 {
-    print_format(subject, METRICS_PROMETHEUS, text);
+    print_format(subject, METRICS_PROMETHEUS, false, text);
 }
 
 void print_metrics_om(const subject_t *subject, text_t *text)
 {
-    print_format(subject, METRICS_OPENMETRICS, text);
+    print_format(subject, METRICS_OPENMETRICS, false, text);
 }

@@ -12,6 +12,7 @@
 #include "model/metric_names.h"
 #include "model/snapshot.h"
 #include "model/tree.h"
+#include "render/user_names.h"
 #include "support/shares.h"
 #include "support/text.h"
 
@@ -39,6 +40,8 @@ typedef enum metrics_format {
 typedef struct metrics {
     const snapshot_t *snapshot;
     metrics_format_t format;
+    bool has_all; /* figures of programs, and resources */
+    user_names_t users;
     text_t *text;
     text_t labels; /* of all levels, one behind the other */
     level_t *levels;
@@ -52,6 +55,8 @@ typedef struct metrics {
 
 /* "_total" of a counter */
 const char *metrics_suffix(uint16_t kind);
+/* Whether a family has a row for the statistic. */
+bool metrics_has(const metrics_t *metrics, const family_t *family, uint32_t index);
 void metrics_add_levels(metrics_t *metrics);
 /* Leave out levels of users who would have more than their share of the text. */
 void metrics_share_bytes(metrics_t *metrics);

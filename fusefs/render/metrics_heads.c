@@ -3,6 +3,7 @@
  * The lines before the rows of `metrics`, and all that is not a row of a level: what is said of
  * devices, processes and the daemon; see metrics.h.
  */
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -125,6 +126,117 @@ static void put_up(const metrics_t *metrics)
     }
 }
 
+static void put_known_label(text_t *text, const char *before, const char *value)
+{
+    if (value[0] != '\0') {
+        metrics_put_label(text, before, value);
+    }
+}
+
+/* A name only with its namespace, as DCGM's exporter has them. */
+static void
+put_pod(const metrics_t *metrics, const snapshot_process_t *process, const char *uid)
+{
+    const snapshot_job_t *job = snapshot_job(metrics->snapshot, process->jobs[JOB_POD]);
+    const char *slash = job != NULL ? strchr(job->pod, '/') : NULL;
+    put_known_label(metrics->text, ",pod_uid=", uid);
+    if (slash != NULL) {
+        text_printf(
+            metrics->text, ",namespace=\"%.*s\",pod=\"%s\"", (int)(slash - job->pod),
+            job->pod, slash + 1);
+    }
+}
+
+static void put_info(const metrics_t *metrics, const snapshot_process_t *process)
+{
+    text_t *text = metrics->text;
+    const char *user = user_names_find(&metrics->users, process->uid);
+    metrics_put_label(text, "rmm_process_info{pid=", process->name);
+    metrics_put_label(text, ",comm=", process->comm);
+    text_printf(text, ",uid=\"%u\"", (unsigned)process->uid);
+    put_known_label(text, ",user=", user != NULL ? user : "");
+    if (process->placement != NULL) {
+        const cgroup_t *group = &process->placement->group;
+        put_known_label(text, ",slurm_job=", group->job);
+        put_known_label(text, ",slurm_step=", group->step);
+        put_pod(metrics, process, group->pod);
+        put_known_label(text, ",container=", group->container);
+        put_known_label(text, ",unit=", group->unit);
+    }
+    text_puts(text, "} 1\n");
+}
+
+static void put_infos(const metrics_t *metrics)
+{
+    metrics_put_head(
+        metrics,
+        &(head_t){"rmm_", "process", "info", "", "To whom a live process belongs", ""});
+    for (uint32_t i = 0; i < metrics->snapshot->process_count; i++) {
+        if (metrics->snapshot->processes[i].is_live) {
+            put_info(metrics, &metrics->snapshot->processes[i]);
+        }
+    }
+}
+
+/* --- jobs ------------------------------------------------------------------------------ */
+
+typedef struct job_metric {
+    const char *name, *unit, *help;
+    size_t offset;  /* in snapshot_job_t */
+    bool is_of_few; /* also in `metrics` */
+    bool is_of_ended;
+} job_metric_t;
+
+static uint64_t job_value(const snapshot_job_t *job, const job_metric_t *metric)
+{
+    const char *value = (const char *)job + metric->offset;
+    return *(const uint64_t *)(const void *)value;
+}
+
+static void put_job_metric(const metrics_t *metrics, const job_metric_t *metric)
+{
+    metrics_put_head(
+        metrics,
+        &(head_t){"rmm_job_", metric->name, "gauge", metric->unit, metric->help, ""});
+    for (uint32_t i = 0; i < metrics->snapshot->job_count; i++) {
+        const snapshot_job_t *job = &metrics->snapshot->jobs[i];
+        uint64_t value = job_value(job, metric);
+        if (value != FIGURE_UNKNOWN &&
+            (metric->is_of_ended || job->ended_ns_ago == FIGURE_UNKNOWN)) {
+            text_printf(
+                metrics->text, "rmm_job_%s{kind=\"%s\"", metric->name,
+                job_kind_name(job->kind));
+            metrics_put_label(metrics->text, ",name=", job->name);
+            text_printf(metrics->text, ",uid=\"%u\"} ", (unsigned)job->uid);
+            render_value(metrics->text, value);
+        }
+    }
+}
+
+static void put_jobs(const metrics_t *metrics)
+{
+#define AT(field) offsetof(snapshot_job_t, field)
+    static const job_metric_t all[] = {
+        {"current_bytes", "bytes", "What its processes hold on GPUs", AT(current_bytes),
+         true, false},
+        {"peak_bytes", "bytes",
+         "The most they held together, until 10 minutes after its end", AT(peak_bytes),
+         true, true},
+        {"reserved_bytes", "bytes", "What their pools hold on GPUs", AT(reserved_bytes),
+         false, false},
+        {"host_bytes", "bytes", "What they hold of host memory", AT(host_bytes), false,
+         false},
+        {"host_peak_bytes", "bytes", "The most host memory they held together",
+         AT(host_peak_bytes), false, true},
+    };
+#undef AT
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        if (metrics->has_all || all[i].is_of_few) {
+            put_job_metric(metrics, &all[i]);
+        }
+    }
+}
+
 /* --- the daemon ------------------------------------------------------------------------ */
 
 static void name_user(const shares_t *shares, uint32_t index, char name[16])
@@ -236,6 +348,8 @@ void metrics_put_before(const metrics_t *metrics)
 void metrics_put_after(metrics_t *metrics, budget_t *budget)
 {
     put_up(metrics);
+    put_infos(metrics);
+    put_jobs(metrics);
     put_over_budget(metrics);
     put_refusals(metrics, budget);
     put_daemon(metrics);

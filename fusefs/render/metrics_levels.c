@@ -11,7 +11,9 @@
 #define LABELS_END "} "
 /* This part of the text is not for levels. */
 #define HEAD_BYTES ((size_t)128 << 10)
-#define UP_BYTES 128u    /* for each process: rmm_process_up */
+#define UP_BYTES 1024u /* for each process: rmm_process_up, rmm_process_info */
+#define JOB_BYTES 128u /* for each figure of a job, and its name twice */
+#define JOB_FIGURES 5u
 #define NEWER_BYTES 640u /* for each value of a newer program's statistic */
 
 /* --- names ---------------------------------------------------------------------------- */
@@ -19,6 +21,13 @@
 const char *metrics_suffix(uint16_t kind)
 {
     return kind == RMM_KIND_COUNTER ? "_total" : "";
+}
+
+bool metrics_has(const metrics_t *metrics, const family_t *family, uint32_t index)
+{
+    uint8_t file = shown_stats[index].file;
+    return tree_dir_has(family->dir, file) &&
+           (metrics->has_all || metric_is_of_few(family->dir, file));
 }
 
 /* --- labels --------------------------------------------------------------------------- */
@@ -82,12 +91,22 @@ static void add_locations(metrics_t *metrics, const snapshot_process_t *process)
     }
 }
 
+/* One that is no pool has no free memory and never grew: its few series would all be 0. */
+static bool is_shown(const metrics_t *metrics, const snapshot_resource_t *resource)
+{
+    return metrics->has_all || resource->figures.growth_count != 0 ||
+           resource->figures.free_bytes != 0 || resource->newer != 0;
+}
+
 static void add_resources(metrics_t *metrics, const snapshot_process_t *process)
 {
     const snapshot_t *snapshot = metrics->snapshot;
     for (uint32_t i = 0; i < process->resource_count; i++) {
         const snapshot_resource_t *resource =
             &snapshot->resources[process->resource + i];
+        if (!is_shown(metrics, resource)) {
+            continue;
+        }
         level_t *level =
             begin_level(metrics, &resource->figures, process->uid, resource->newer);
         put_labels_of_device(metrics, resource->device);
@@ -155,7 +174,7 @@ bytes_of(const metrics_t *metrics, const family_t *family, const level_t *level)
     size_t prefix = strlen(family->prefix);
     for (uint32_t i = 0; i < shown_stat_count; i++) {
         uint64_t value = shown_value(level->figures, &shown_stats[i]);
-        if (value != FIGURE_UNKNOWN && tree_dir_has(family->dir, shown_stats[i].file)) {
+        if (value != FIGURE_UNKNOWN && metrics_has(metrics, family, i)) {
             bytes += prefix + strlen(metrics->names[i]) +
                      strlen(metrics_suffix(shown_stats[i].kind)) +
                      level->labels_length + most_digits(value) + 1;
@@ -179,14 +198,24 @@ static void keep_affordable(metrics_t *metrics, family_t *family, shares_t *byte
     family->count = kept;
 }
 
+/* What is for neither processes nor resources. Jobs are limited by themselves: jobs.h. */
+static uint64_t bytes_of_others(const metrics_t *metrics)
+{
+    const snapshot_t *snapshot = metrics->snapshot;
+    uint64_t bytes = HEAD_BYTES + (uint64_t)UP_BYTES * snapshot->process_count +
+                     (uint64_t)NEWER_BYTES * snapshot->newer_stats.value_count;
+    for (uint32_t i = 0; i < snapshot->job_count; i++) {
+        bytes += JOB_FIGURES * (JOB_BYTES + 2 * strlen(snapshot->jobs[i].name));
+    }
+    return bytes;
+}
+
 /* The devices are the daemon's own, and few. */
 void metrics_share_bytes(metrics_t *metrics)
 {
     shares_t bytes = {.count = 0};
     uint64_t total = 0;
-    uint64_t others =
-        HEAD_BYTES + (uint64_t)UP_BYTES * metrics->snapshot->process_count +
-        (uint64_t)NEWER_BYTES * metrics->snapshot->newer_stats.value_count;
+    uint64_t others = bytes_of_others(metrics);
     for (int i = FAMILY_PROCESS; i <= FAMILY_RESOURCE; i++) {
         const family_t *family = &metrics->families[i];
         for (uint32_t j = 0; j < family->count; j++) {

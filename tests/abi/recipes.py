@@ -177,7 +177,7 @@ class Recipes(unittest.TestCase):
         shown = process['devices'][0]['resources'][0]
         self.assertEqual((shown['type'], shown['trim_count']), ('staging', 3))
         labels = f'gpu="0",[^}}]*pid="{pid}",[^}}]*resource="1.staging",type="staging"'
-        self.assertRegex(read(tree / 'metrics'), f'\nrmm_resource_trim_total{{{labels}}} 3\n')
+        self.assertRegex(read(tree / 'metrics.all'), f'\nrmm_resource_trim_total{{{labels}}} 3\n')
         seen = json.loads(run(next(self.build.rglob('rmm-top')), '--json', env=self.environment))
         self.assertIn('"trim_count": 3', json.dumps(seen))
 

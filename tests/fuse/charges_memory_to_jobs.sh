@@ -5,6 +5,7 @@
 test_users=2
 # shellcheck source=tests/fuse/common.sh
 . "$(dirname "$0")/common.sh"
+enter_mount_namespace
 
 unified=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
 top=rmmfs-test.$$
@@ -13,6 +14,10 @@ groups+=("$unified/$top")
 other=65534
 id=$(printf 'ab%.0s' $(seq 32))
 pod=4a163a05-439d-484b-8e53-2968bc15824f
+
+# What kubelet makes before the containers of a pod start.
+mount -t tmpfs tmpfs /var/log
+mkdir -p "/var/log/pods/team-a_train-0_$pod/main" "/var/log/pods/kube-system_etcd_${pod//4/5}" /var/log/pods/other
 
 cat >"$work/enter" <<'END'
 #!/bin/sh
@@ -79,6 +84,36 @@ shows user "$other" "$other" "live 12345 0 0 12345 0 1"
 [ "$(awk '$1 == "unit" { print $2 }' "$mnt/jobs")" = rmm-test.service ] || fail "units: $(cat "$mnt/jobs")"
 grep -q "$id /$top/kubepods/burstable/pod$pod/$id" "$mnt/processes" || fail "processes: $(cat "$mnt/processes")"
 
+# The same in metrics, in 12 series for a program in a pod, and in json.
+tell pod resource 1 cuda cuda 0 0
+tell pod resource 2 pool pool 0 1
+tell pod hole 2 1000 600
+has() { # FILE TEXT
+    grep -qF "$2" "$mnt/$1" || fail "$1 has no $2: $(grep -E 'rmm_(job|process_info)|slurm' "$mnt/$1")"
+}
+has metrics "slurm_job=\"7\",slurm_step=\"0\"} 1"
+eventually grep -qF ",pod_uid=\"$pod\",namespace=\"team-a\",pod=\"train-0\",container=\"$id\"} 1" "$mnt/metrics"
+[ "$(awk '$1 == "pod" { print $2, $13 }' "$mnt/jobs")" = "$pod team-a/train-0" ] || fail "pods: $(cat "$mnt/jobs")"
+has metrics ",unit=\"rmm-test.service\"} 1"
+has metrics "rmm_job_current_bytes{kind=\"slurm_step\",name=\"7.1\",uid=\"0\"} 5000"
+has metrics "rmm_job_peak_bytes{kind=\"slurm_job\",name=\"7\",uid=\"$other\"} 12345"
+has metrics.all "rmm_job_reserved_bytes{kind=\"slurm_job\",name=\"7\",uid=\"0\"} 8000"
+has metrics.all "rmm_job_host_peak_bytes{kind=\"slurm_job\",name=\"7\",uid=\"0\"} 30"
+series=$(grep -cE "pid=\"${program_pid[pod]}\"|name=\"($pod|$id)\"" "$mnt/metrics")
+[ "$series" = 12 ] || fail "$series series: $(grep "pid=\"${program_pid[pod]}\"" "$mnt/metrics")"
+python3 - "$mnt/json" "${program_pid[first]}" "${program_pid[pod]}" "$pod" "$id" <<'END' || fail "json"
+import json, sys
+node = json.load(open(sys.argv[1]))
+first, pod = (next(one for one in node["processes"] if one["pid"] == pid) for pid in sys.argv[2:4])
+keys = "slurm_job", "slurm_step", "pod_uid", "pod", "container", "unit"
+assert [first[key] for key in keys] == ["7", "0", None, None, None, None], first
+assert [pod[key] for key in keys] == [None, None, sys.argv[4], "team-a/train-0", sys.argv[5], None], pod
+job = next(one for one in node["jobs"] if (one["kind"], one["name"], one["uid"]) == ("slurm_job", "7", 0))
+assert job == {"kind": "slurm_job", "name": "7", "pod": None, "uid": 0, "state": "live", "ended_ns_ago": None, "processes": 2,
+               "current_bytes": 6200, "reserved_bytes": 8000, "host_bytes": 30, "peak_bytes": 6200,
+               "host_peak_bytes": 30, "oom_count": 1}, job
+END
+
 # The peak stays when the memory goes, and when the job ends, to the byte of its last process.
 tell second free 0 5000
 tell first free 0 1000
@@ -93,6 +128,8 @@ eventually shows_soon slurm_step 7.0 0 "ended 0 0 0 1200 0 0"
 shows slurm_job 7 0 "live 0 8000 0 6200 1 1"
 kill_program second
 eventually shows_soon slurm_job 7 0 "ended 0 0 0 6200 0 0"
+has metrics 'rmm_job_peak_bytes{kind="slurm_job",name="7",uid="0"} 6200'
+! grep -q 'rmm_job_current_bytes{kind="slurm_job",name="7",uid="0"}' "$mnt/metrics" || fail "it holds something still"
 shows slurm_job 7 "$other" "live 12345 0 0 12345 0 1"
 [ "$(awk '$1 == "slurm_job" && $2 == 7 && $3 == 0 { print ($12 >= 0 && $12 < 600) }' "$mnt/jobs")" = 1 ] ||
     fail "ended_seconds: $(cat "$mnt/jobs")"

@@ -34,13 +34,15 @@ plain = samples(prometheus, 'metrics')
 assert plain == samples(prometheus, 'rmm.prom')
 strict = samples(openmetrics, 'metrics.om')
 assert plain == strict, set(plain.items()) ^ set(strict.items())
+every = samples(prometheus, 'metrics.all')
+assert plain.items() <= every.items(), plain.items() - every.items()
 assert (tree / 'metrics.om').read_text().endswith('\n# EOF\n')
 pool = {'gpu': '0', 'UUID': 'GPU-00000000', 'pid': sys.argv[2], 'comm': 'rmmfs_program',
         'resource': '2.odd"\\name', 'type': 'pool'}
 for name, value in (('current_bytes', 4096), ('allocated_bytes_total', 4096),
                     ('allocations_total', 1), ('current_allocations', 1),
                     ('free_bytes', 1000), ('fragmentation_ratio', 0.25)):
-    assert plain['rmm_resource_' + name, *sorted(pool.items())] == value, name
+    assert every['rmm_resource_' + name, *sorted(pool.items())] == value, name
 device = {'gpu': '0', 'UUID': 'GPU-00000000'}
 assert plain['rmm_device_current_bytes', *sorted(device.items())] == 5000
 assert plain['rmm_device_oom_total', *sorted(device.items())] == 1
@@ -48,6 +50,13 @@ assert plain['rmm_device_capacity_bytes', *sorted(device.items())] == 1000000
 info = {**device, 'pci_bus_id': '0000:00:00.0', 'name': 'Test GPU 0'}
 assert plain['rmm_device_info', *sorted(info.items())] == 1
 assert ('rmm_device_current_bytes', ('gpu', 'host')) in plain
+of_program = [key for key in plain if ('pid', sys.argv[2]) in key]
+assert len(of_program) == 8, of_program  # a pool over another resource: 3 of the process, 3 of the pool, up, info
+info = next(dict(key[1:]) for key in of_program if key[0] == 'rmm_process_info')
+assert info['comm'] == 'rmmfs_program' and info['uid'] == sys.argv[3], info
+of_user = {'kind': 'user', 'name': sys.argv[3], 'uid': sys.argv[3]}
+assert plain['rmm_job_current_bytes', *sorted(of_user.items())] == 5000
+assert plain['rmm_job_peak_bytes', *sorted(of_user.items())] == 5000
 assert ('rmm_device_driver_free_bytes', *sorted(device.items())) not in plain  # unknown
 END
 
@@ -61,11 +70,11 @@ tell a take 2 4096
 tell a hole 2 1000 750
 tell a alloc 0 5000
 tell a oom 0
-for file in metrics rmm.prom; do
+for file in metrics metrics.all rmm.prom; do
     promtool check metrics <"$mnt/$file" >"$work/lint" 2>&1 || fail "promtool: $(cat "$work/lint")"
     [ ! -s "$work/lint" ] || fail "promtool on $file: $(cat "$work/lint")"
 done
-"$python" "$work/compare.py" "$mnt" "${program_pid[a]}" || fail "the formats differ"
+"$python" "$work/compare.py" "$mnt" "${program_pid[a]}" "$uid" || fail "the formats differ"
 
 # What a textfile collector wants: a last line that ends.
 cp "$mnt/rmm.prom" "$work/copy.prom"

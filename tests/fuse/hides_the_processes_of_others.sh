@@ -21,7 +21,7 @@ for name in theirs ours; do
 done
 theirs=${program_pid[theirs]}
 ours=${program_pid[ours]}
-tables="metrics rmm.prom metrics.om json top index.html processes users cgroups jobs gpu0/processes daemon/rejected daemon/over_budget"
+tables="metrics metrics.all rmm.prom metrics.om json top index.html processes users cgroups jobs gpu0/processes daemon/rejected daemon/over_budget"
 
 can() { # COMMAND...: as B
     "${b[@]}" "$@" >"$work/seen" 2>"$work/errors"
@@ -35,7 +35,7 @@ sees_nothing_of_a() {
             fail "$file shows B: $(grep -E "secret_of_a|pool_theirs|1001|$theirs" "$work/seen" | head -n 3)"
     done
     can grep -q "\b$ours\b" "$mnt/processes" || fail "B does not see its own process"
-    can grep -q "pool_ours" "$mnt/metrics" || fail "B does not see its own pool"
+    can grep -q "pool_ours" "$mnt/metrics.all" || fail "B does not see its own pool"
     for file in cmdline comm stat state uid gpu0/current_bytes gpu0/stat; do
         ! can cat "$mnt/proc/$theirs/$file" || fail "B reads proc/<pid of A>/$file"
     done

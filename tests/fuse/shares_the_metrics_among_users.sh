@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# One user's 15,000 pools do not push another user's programs out of /rmm/metrics: it stays below
+# One user's 15,000 pools do not push another user's programs out of /rmm/metrics.all: it stays below
 # 24 MiB, says how much of the first user's is left out, and shows all of the other's.
 test_users=2
 # shellcheck source=tests/fuse/common.sh
@@ -20,7 +20,7 @@ eventually is daemon/segments 61
 series() { # PATTERN: how many samples of /rmm/FILE match
     grep -c "$1" "$work/text"
 }
-for file in metrics metrics.om; do
+for file in metrics.all; do
     cat "$mnt/$file" >"$work/text" || fail "cannot read $file"
     bytes=$(stat -c %s "$work/text")
     [ "$bytes" -le $((24 << 20)) ] || fail "$file has $bytes bytes"

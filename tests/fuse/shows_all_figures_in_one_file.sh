@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# /rmm/json and /rmm/metrics say of every level what its own files say: each statistic of two
+# /rmm/json and /rmm/metrics.all say of every level what its own files say: each statistic of two
 # processes, their resources and both devices, names that need quoting, a process that ended.
 # shellcheck source=tests/fuse/common.sh
 . "$(dirname "$0")/common.sh"
@@ -15,7 +15,7 @@ import sys
 tree = pathlib.Path(sys.argv[1])
 metrics = {}
 types = set()
-for line in (tree / 'metrics').read_text().splitlines():
+for line in (tree / 'metrics.all').read_text().splitlines():
     if line.startswith('# TYPE'):
         family, kind = line.split()[2:]
         assert family not in types and kind in ('gauge', 'counter'), line
@@ -84,6 +84,8 @@ for process in node['processes']:
             if upstream.exists():
                 assert resource['upstream_id'] == int(upstream.resolve().name.split('.')[0])
             compare(resource, folder / 'mr' / name, 'rmm_resource_', live, resource=name, **where)
+few = [line for line in (tree / 'metrics').read_text().splitlines() if not line.startswith('#')]
+assert set(few) <= set((tree / 'metrics.all').read_text().splitlines()), 'metrics is no part of metrics.all'
 print([len(node['devices']), len(node['processes']),
        sum(len(p['devices']) for p in node['processes']),
        sum(len(d['resources']) for p in node['processes'] for d in p['devices'])])

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "support/cgroup.h"
+#include "node/cgroup.h"
 
 #define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define OTHER "f123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -331,6 +331,27 @@ TEST_CASE(long_parts_and_paths_end_where_their_buffers_do)
     strcpy(text + LONG, "docker/" ID "\n");
     cgroup_parse(text, &group);
     assert_string_equal(group.container, ID); /* beyond the end of the path */
+}
+
+TEST_CASE(a_label_is_short)
+{
+    static const char *const labels[][2] = {
+        {"/slurm/uid_1/job_5/step_batch", "slurm 5.batch"},
+        {"/slurm/uid_1/job_5", "slurm 5"},
+        {"/kubepods/pod" POD "/" ID, "pod 4a163a05"},
+        {"/docker/" ID, "container 0123456789ab"},
+        {"/lxc/web", "container web"},
+        {"/system.slice/ssh.service", "ssh.service"},
+        {"/", ""},
+    };
+    for (size_t i = 0; i < sizeof(labels) / sizeof(labels[0]); i++) {
+        char text[512], label[CGROUP_LABEL_BYTES];
+        cgroup_t group;
+        snprintf(text, sizeof(text), "0::%s\n", labels[i][0]);
+        cgroup_parse(text, &group);
+        cgroup_label(&group, label);
+        assert_string_equal(label, labels[i][1]);
+    }
 }
 
 TEST_CASE(the_groups_of_this_process_can_be_read)

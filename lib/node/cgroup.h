@@ -13,8 +13,8 @@
  *
  * Pure except cgroup_of(), which reads /proc/<pid>/cgroup. Threads: any.
  */
-#ifndef RMM_FUSEFS_CGROUP_H
-#define RMM_FUSEFS_CGROUP_H
+#ifndef RMM_NODE_CGROUP_H
+#define RMM_NODE_CGROUP_H
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -40,7 +40,12 @@ typedef struct cgroup {
  */
 void cgroup_parse(const char *text, cgroup_t *out);
 
+/* In a few words, for a column: "slurm 123.0", "pod 4a163a05", "container 0123456789ab",
+ * "ssh.service"; "": unknown. */
+#define CGROUP_LABEL_BYTES 64
+void cgroup_label(const cgroup_t *group, char label[CGROUP_LABEL_BYTES]);
+
 /* False: it cannot be read, and all is unknown. */
 bool cgroup_of(pid_t pid, cgroup_t *out);
 
-#endif /* RMM_FUSEFS_CGROUP_H */
+#endif /* RMM_NODE_CGROUP_H */

@@ -7,7 +7,7 @@
  * parent. The forms below are those of kubelet and Slurm 20.11 to 26.05 with either version of
  * control groups, docker, containerd, cri-o, podman, LXC and systemd.
  */
-#include "support/cgroup.h"
+#include "node/cgroup.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -287,6 +287,24 @@ void cgroup_parse(const char *text, cgroup_t *out)
             }
         }
         text = *end == '\n' ? end + 1 : end;
+    }
+}
+
+void cgroup_label(const cgroup_t *group, char label[CGROUP_LABEL_BYTES])
+{
+    if (group->job[0] != '\0') {
+        (void)snprintf(
+            label, CGROUP_LABEL_BYTES, "slurm %s%s%s", group->job,
+            group->step[0] != '\0' ? "." : "", group->step);
+    } else if (group->pod[0] != '\0') {
+        (void)snprintf(label, CGROUP_LABEL_BYTES, "pod %.8s", group->pod);
+    } else if (group->container[0] != '\0') {
+        bool is_id = strspn(group->container, HEX) == CONTAINER_DIGITS;
+        (void)snprintf(
+            label, CGROUP_LABEL_BYTES, "container %.*s", is_id ? 12 : 40,
+            group->container);
+    } else {
+        (void)snprintf(label, CGROUP_LABEL_BYTES, "%.60s", group->unit);
     }
 }
 
