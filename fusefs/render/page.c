@@ -170,14 +170,18 @@ static void put_parts(drawing_t *drawing, const snapshot_process_t *process)
 
 static void put_process(drawing_t *drawing, const snapshot_process_t *process)
 {
-    char number[32];
+    char number[32], owner[CGROUP_LABEL_BYTES] = "";
+    if (process->placement != NULL) {
+        cgroup_label(&process->placement->group, owner);
+    }
     const char *user = user_names_find(&drawing->users, process->uid);
     (void)snprintf(number, sizeof(number), "uid %u", (unsigned)process->uid);
     const rmm_page_program_t shown = {
         .pid = process->name,
         .user = user != NULL ? user : number,
         .command = process->comm,
-        .state = process->is_live && process->is_readable ? "" : process->state};
+        .state = process->is_live && process->is_readable ? "" : process->state,
+        .owner = owner};
     if (rmm__page_begin_program(&drawing->page, &shown)) {
         put_parts(drawing, process);
         rmm__page_end_program(&drawing->page);

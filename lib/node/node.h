@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "node/cgroup.h"
 #include "node/figures.h"
 
 #define NODE_NO_INDEX UINT32_MAX
@@ -37,6 +38,7 @@ typedef struct node_process {
     bool is_live;
     char user[32]; /* the uid where there is no name */
     char comm[32], command[304];
+    cgroup_t group; /* of a program that rmmfs shows without the path */
 } node_process_t;
 
 /* A program on a device: a row of the list. */

@@ -278,6 +278,7 @@ static bool add_process(const taking_t *taking)
     process->uid = one->segment.uid;
     process->is_live = one->is_live;
     memcpy(process->user, one->user, sizeof(process->user));
+    process->group = one->group;
     memcpy(process->comm, one->segment.header.comm, sizeof(process->comm));
     memcpy(process->command, one->segment.header.cmdline, sizeof(process->command));
     return true;

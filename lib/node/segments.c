@@ -199,6 +199,7 @@ add(segments_t *segments, uint32_t index, const rmm_segment_t *segment)
     one->is_seen = true;
     one->is_live = rmm__segment_is_live(segment);
     one->pid = one->is_live ? find_pid(segment) : 0;
+    (void)cgroup_of(one->pid, &one->group);
     node_name_user(segment->uid, one->user, sizeof(one->user));
     return one;
 }

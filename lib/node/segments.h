@@ -20,6 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "node/cgroup.h"
 #include "segment/segment_reader.h"
 
 #define SEGMENTS_MAX 4096u
@@ -36,9 +37,10 @@ typedef struct open_segment {
     pid_t pid;     /* 0: not known, or the program has ended */
     uint32_t path; /* the directory that it is in */
     char user[32];
-    bool is_seen; /* in the listing under way */
-    bool is_live; /* its program has not ended */
-    bool is_odd;  /* holds what cannot be true */
+    cgroup_t group; /* when it was found */
+    bool is_seen;   /* in the listing under way */
+    bool is_live;   /* its program has not ended */
+    bool is_odd;    /* holds what cannot be true */
     open_location_t locations[RMM_SEGMENT_LOCATIONS];
     uint32_t location_count;
     bool has_locations;        /* they were looked for, */

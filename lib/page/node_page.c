@@ -212,6 +212,11 @@ bool rmm__page_begin_program(rmm_page_t *page, const rmm_page_program_t *program
     rmm__sink_foreign(sink, program->pid);
     rmm__sink_puts(sink, "</b> ");
     rmm__sink_foreign(sink, program->user);
+    if (program->owner[0] != '\0') {
+        rmm__sink_puts(sink, " [");
+        rmm__sink_foreign(sink, program->owner);
+        rmm__sink_puts(sink, "]");
+    }
     rmm__sink_puts(sink, " ");
     rmm__sink_foreign(sink, program->command);
     if (program->state[0] != '\0') {

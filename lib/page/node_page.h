@@ -41,6 +41,7 @@ typedef struct rmm_page_device {
 
 typedef struct rmm_page_program {
     const char *pid, *user, *command, *state; /* state: "" where it is live */
+    const char *owner; /* a job, pod, container or unit; "": unknown */
 } rmm_page_program_t;
 
 /* A program on a device, or a resource of it. */

@@ -66,7 +66,7 @@ static uint32_t count_of(const char *text)
 }
 
 static const rmm_page_program_t program = {
-    .pid = "42", .user = "someone", .command = "a", .state = ""};
+    .pid = "42", .user = "someone", .command = "a", .state = "", .owner = ""};
 
 static void put_resource(const char *name)
 {
@@ -88,9 +88,10 @@ TEST(texts_are_escaped)
         .pid = "<i>",
         .user = "\"'&",
         .command = "</summary><script>\n\x7f\xe2\x80\xae",
-        .state = "<b>"};
+        .state = "<b>",
+        .owner = "<a>"};
     assert_true(rmm__page_begin_program(&page, &evil));
-    assert_has("<b>&lt;i&gt;</b> &quot;&#39;&amp; "
+    assert_has("<b>&lt;i&gt;</b> &quot;&#39;&amp; [&lt;a&gt;] "
                "&lt;/summary&gt;&lt;script&gt;????? (&lt;b&gt;)</summary>");
     put_resource("<u>");
     assert_has("<td class=\"t\">&lt;u&gt;</td>");

@@ -93,6 +93,16 @@ static json_t *resources_json(const node_t *node, uint32_t process)
     return json_whole_or_null(array, is_whole);
 }
 
+/* To whom it belongs; the keys are those of rmmfs. */
+static bool put_groups(json_t *object, const cgroup_t *group)
+{
+    return json_put(object, "slurm_job", json_text_or_null(group->job)) &&
+           json_put(object, "slurm_step", json_text_or_null(group->step)) &&
+           json_put(object, "pod_uid", json_text_or_null(group->pod)) &&
+           json_put(object, "container", json_text_or_null(group->container)) &&
+           json_put(object, "unit", json_text_or_null(group->unit));
+}
+
 static json_t *process_json(const void *from, size_t i)
 {
     const node_t *node = from;
@@ -107,6 +117,7 @@ static json_t *process_json(const void *from, size_t i)
                     json_put(object, "user", json_text_or_null(process->user)) &&
                     json_put(object, "comm", json_text_or_null(process->comm)) &&
                     json_put(object, "command", json_text_or_null(process->command)) &&
+                    put_groups(object, &process->group) &&
                     json_put(object, "devices", uses_json(node, (uint32_t)i)) &&
                     json_put(object, "resources", resources_json(node, (uint32_t)i)));
 }

@@ -149,6 +149,16 @@ static bool identify(parsing_t *parsing, const json_t *object, node_process_t *p
            json_get_text(object, "command", process->command, sizeof(process->command));
 }
 
+static bool get_groups(const json_t *object, cgroup_t *group)
+{
+    return json_get_text(object, "slurm_job", group->job, sizeof(group->job)) &&
+           json_get_text(object, "slurm_step", group->step, sizeof(group->step)) &&
+           json_get_text(object, "pod_uid", group->pod, sizeof(group->pod)) &&
+           json_get_text(
+               object, "container", group->container, sizeof(group->container)) &&
+           json_get_text(object, "unit", group->unit, sizeof(group->unit));
+}
+
 static bool add_process(parsing_t *parsing, const json_t *object)
 {
     node_process_t *process = added(parsing, node_add_process(parsing->node));
@@ -160,7 +170,7 @@ static bool add_process(parsing_t *parsing, const json_t *object)
     process->uid = uid;
     process->is_live = true;
     return json_get_text(object, "comm", process->comm, sizeof(process->comm)) &&
-           identify(parsing, object, process) &&
+           get_groups(object, &process->group) && identify(parsing, object, process) &&
            take_each(parsing, json_object_get(object, "devices"), take_use) &&
            take_resources(parsing, object, NODE_NO_INDEX);
 }

@@ -183,7 +183,8 @@ static void put_program(writing_t *writing, uint32_t index)
     const node_t *node = writing->node;
     const node_process_t *process = &node->processes[index];
     const span_t *span = &writing->spans[index];
-    char pid[16] = "-";
+    char pid[16] = "-", owner[CGROUP_LABEL_BYTES];
+    cgroup_label(&process->group, owner);
     if (process->pid > 0) {
         snprintf(pid, sizeof(pid), "%d", (int)process->pid);
     }
@@ -191,7 +192,8 @@ static void put_program(writing_t *writing, uint32_t index)
         .pid = pid,
         .user = process->user,
         .command = process->command[0] != '\0' ? process->command : process->comm,
-        .state = ""};
+        .state = "",
+        .owner = owner};
     if (!rmm__page_begin_program(&writing->page, &shown)) {
         return;
     }

@@ -11,11 +11,13 @@
 static bool
 matches(const node_process_t *process, const node_device_t *device, const char *filter)
 {
-    char pid[16];
+    char pid[16], label[CGROUP_LABEL_BYTES];
+    cgroup_label(&process->group, label);
     snprintf(pid, sizeof(pid), "%d", (int)process->pid);
     return filter[0] == '\0' || strcasestr(process->comm, filter) != NULL ||
            strcasestr(process->command, filter) != NULL ||
            strcasestr(process->user, filter) != NULL ||
+           strcasestr(label, filter) != NULL ||
            strcasestr(device->name, filter) != NULL || strcmp(pid, filter) == 0;
 }
 

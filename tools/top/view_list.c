@@ -14,6 +14,7 @@
 #define BAR_MOST 60
 #define CURVE_WIDTH 30
 #define HEIGHT_WITH_DEVICES 9
+#define WIDTH_WITH_OWNERS 120
 
 /* --- devices ------------------------------------------------------------------------------ */
 
@@ -96,17 +97,19 @@ typedef struct column {
     const char *title;
     int width; /* < 0: flush left; 0: the rest of the line */
     ui_sort_t sort;
+    bool is_of_wide; /* only where there is much room */
 } column_t;
 
 static const column_t columns[] = {
-    {"PID", 8, UI_SORT_PID},
-    {" USER", -11, UI_SORT_USER},
-    {"DEVICE", -6, UI_SORT_COUNT},
-    {"CURRENT", FIGURE_WIDTH, UI_SORT_CURRENT},
-    {"RESERVED", FIGURE_WIDTH, UI_SORT_RESERVED},
-    {"PEAK", FIGURE_WIDTH, UI_SORT_PEAK},
-    {"ALLOC/S", FIGURE_WIDTH, UI_SORT_RATE},
-    {"  COMMAND", 0, UI_SORT_COMMAND},
+    {"PID", 8, UI_SORT_PID, false},
+    {" USER", -11, UI_SORT_USER, false},
+    {"DEVICE", -6, UI_SORT_COUNT, false},
+    {"CURRENT", FIGURE_WIDTH, UI_SORT_CURRENT, false},
+    {"RESERVED", FIGURE_WIDTH, UI_SORT_RESERVED, false},
+    {"PEAK", FIGURE_WIDTH, UI_SORT_PEAK, false},
+    {"ALLOC/S", FIGURE_WIDTH, UI_SORT_RATE, false},
+    {"  OWNER", -24, UI_SORT_COUNT, true},
+    {"  COMMAND", 0, UI_SORT_COMMAND, false},
 };
 #define COLUMNS (sizeof(columns) / sizeof(columns[0]))
 
@@ -116,6 +119,9 @@ static void draw_cells(
     int x = 0;
     for (size_t i = 0; i < COLUMNS; i++) {
         int width = columns[i].width;
+        if (columns[i].is_of_wide && canvas->width < WIDTH_WITH_OWNERS) {
+            continue;
+        }
         if (width == 0) {
             width = canvas->width - x > 0 ? canvas->width - x : 0;
             x = canvas_left(canvas, y, x, width, attribute, texts[i]);
@@ -173,7 +179,7 @@ static void shorten_command(char *shortened, size_t size, const char *command)
 
 static void draw_row(canvas_t *canvas, int y, const row_t *row, bool is_selected)
 {
-    char pid[16] = "-", user[40], command[320];
+    char pid[16] = "-", user[40], command[320], label[CGROUP_LABEL_BYTES], owner[40];
     const figures_t *figures = &row->use->figures;
     figure_text_t current = figure_bytes(figures->current_bytes);
     figure_text_t reserved = figure_bytes(figures->reserved_bytes);
@@ -183,10 +189,12 @@ static void draw_row(canvas_t *canvas, int y, const row_t *row, bool is_selected
         snprintf(pid, sizeof(pid), "%d", (int)row->process->pid);
     }
     snprintf(user, sizeof(user), " %.9s", row->process->user);
+    cgroup_label(&row->process->group, label);
+    snprintf(owner, sizeof(owner), "  %.22s", label);
     shorten_command(command, sizeof(command), command_of(row->process));
     const char *const texts[COLUMNS] = {pid,          user,          row->device->name,
                                         current.text, reserved.text, peak.text,
-                                        rate.text,    command};
+                                        rate.text,    owner,         command};
     draw_cells(canvas, y, is_selected ? ATTRIBUTE_SELECTED : ATTRIBUTE_NORMAL, texts);
 }
 

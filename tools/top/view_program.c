@@ -195,15 +195,17 @@ void view_draw_program(const page_t *page, int y)
 {
     canvas_t *canvas = &page->view->canvas;
     uint32_t index = find_process(page);
-    char text[400];
+    char text[480], label[CGROUP_LABEL_BYTES];
     if (index == page->node->process_count) {
         canvas_text(
             canvas, y, 0, ATTRIBUTE_WARNING, "this program has ended; Esc goes back");
         return;
     }
     const node_process_t *process = &page->node->processes[index];
+    cgroup_label(&process->group, label);
     snprintf(
-        text, sizeof(text), "pid %d  %s  %s", (int)process->pid, process->user,
+        text, sizeof(text), "pid %d  %s  %s%s%s", (int)process->pid, process->user,
+        label, label[0] != '\0' ? "  " : "",
         process->command[0] != '\0' ? process->command : process->comm);
     canvas_text(canvas, y, 0, ATTRIBUTE_TITLE, text);
     y = draw_uses(page, y + 1, index);
