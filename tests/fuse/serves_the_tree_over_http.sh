@@ -45,6 +45,8 @@ text */*
 text ,;,;q=,q=;;=,application/openmetrics-text;q=x
 text text/html,application/xhtml+xml
 END
+[ "$(fetch /metrics.all)" = 200 ] || fail "/metrics.all: $(cat "$work/head")"
+same_as_file metrics.all "$text"
 tail -n 1 "$mnt/metrics.om" | grep -qx '# EOF' || fail "no end"
 
 # The page, with the user's own view of it.

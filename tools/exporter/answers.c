@@ -24,6 +24,9 @@ static const document_form_t forms[DOCUMENT_COUNT] = {
     [DOCUMENT_METRICS] =
         {"metrics", "text/plain; version=0.0.4; charset=utf-8", UP_HEAD "rmm_up 1\n",
          UP_HEAD "rmm_up 0\n"},
+    [DOCUMENT_ALL_METRICS] =
+        {"metrics.all", "text/plain; version=0.0.4; charset=utf-8",
+         UP_HEAD "rmm_up 1\n", UP_HEAD "rmm_up 0\n"},
     [DOCUMENT_OPENMETRICS] =
         {"metrics.om", "application/openmetrics-text; version=1.0.0; charset=utf-8",
          UP_HEAD "rmm_up 1\n", UP_HEAD "rmm_up 0\n# EOF\n"},

@@ -280,12 +280,14 @@ begin(server_t *server, struct MHD_Connection *connection, const char *url, void
             MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Accept");
         document =
             negotiate_openmetrics(accept) ? DOCUMENT_OPENMETRICS : DOCUMENT_METRICS;
+    } else if (strcmp(url, "/metrics.all") == 0) {
+        document = DOCUMENT_ALL_METRICS;
     } else if (strcmp(url, "/") == 0 || strcmp(url, "/index.html") == 0) {
         document = DOCUMENT_PAGE;
     } else {
         return reply(
             connection, MHD_HTTP_NOT_FOUND,
-            "Not found. There are /metrics, / and /healthz.\n");
+            "Not found. There are /metrics, /metrics.all, / and /healthz.\n");
     }
     *own = add_request(server, connection, document);
     return *own != NULL ? MHD_YES : MHD_NO;
