@@ -71,6 +71,7 @@ typedef struct device {
 
 /* A directory that segments are in; dirs.h. Lives as long as a member refers to it. */
 struct segment_dir;
+struct dirs; /* all of them */
 
 typedef enum member_state {
     MEMBER_LIVE,
@@ -214,6 +215,7 @@ typedef struct model {
     uint64_t started_ns;      /* CLOCK_BOOTTIME */
     uint64_t started_real_ns; /* CLOCK_REALTIME */
     uint64_t segments_rejected;
+    const struct dirs *dirs;   /* borrowed; NULL: none. dirs.h */
     uint32_t descriptor_limit; /* RLIMIT_NOFILE */
     /* Both of shortage.c: segments that are not shown, by what is short, and what the log has
      * told. */

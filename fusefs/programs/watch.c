@@ -208,6 +208,7 @@ watch_t *watch_open(const watch_config_t *config, char *reason, size_t reason_by
         return NULL;
     }
     model_init(&watch->model);
+    watch->model.dirs = &watch->dirs;
     watch->model.descriptor_limit = descriptor_limit();
     memory_find_own_group(&watch->model.budget.memory);
     watch->model.hiding = config->hiding;

@@ -2,11 +2,14 @@
 /*
  * Files of the daemon itself: its state, and what it refused; see render.h.
  */
+#include <inttypes.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "model/state.h"
 #include "render/parts.h"
 #include "render/printers.h"
+#include "segments/dirs.h"
 #include "support/daemon_log.h"
 
 /* Only what was refused: an empty table means that no user was refused anything. */
@@ -70,6 +73,41 @@ void print_rejected(const subject_t *subject, text_t *text)
         }
     }
     text_end_rows(text);
+}
+
+static const char *dir_state_name(dir_state_t state)
+{
+    switch (state) {
+    case DIR_OK:
+        return "ok";
+    case DIR_BELOW:
+        return "below";
+    case DIR_CLOSED:
+        break;
+    }
+    return "closed";
+}
+
+/* rmmfs --check reads it, too. */
+void print_directories(const subject_t *subject, text_t *text)
+{
+    const dirs_t *dirs = subject->model->dirs;
+    text_puts(text, "#device inode mode uid state path\n");
+    for (uint32_t i = 0; dirs != NULL && i < dirs->count; i++) {
+        const segment_dir_t *dir = dirs->list[i];
+        struct stat status;
+        dir_state_t state = dirs_look_at(dir, &status);
+        bool is_shown =
+            dirs_is_for_all(dir) || is_shown_to(subject->model, status.st_uid, text);
+        if (dir->gone || !is_shown) {
+            continue;
+        }
+        text_printf(
+            text, "%u:%u %" PRIu64 " %04o %u %s %s\n", major(status.st_dev),
+            minor(status.st_dev), (uint64_t)status.st_ino,
+            (unsigned)(status.st_mode & 07777), (unsigned)status.st_uid,
+            dir_state_name(state), dir->path);
+    }
 }
 
 void print_over_budget(const subject_t *subject, text_t *text)

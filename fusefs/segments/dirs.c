@@ -200,8 +200,9 @@ static segment_dir_t *find_dir(const dirs_t *dirs, const struct stat *status)
     return NULL;
 }
 
-/* Takes fd over. */
-static void add_dir(dirs_t *dirs, int fd, const struct stat *status, const char *path)
+/* Takes fd over. NULL: no memory. */
+static segment_dir_t *
+add_dir(dirs_t *dirs, int fd, const struct stat *status, const char *path)
 {
     segment_dir_t **list = rmm__list_make_room(
         dirs->list, dirs->count, &dirs->capacity, sizeof(segment_dir_t *));
@@ -209,7 +210,7 @@ static void add_dir(dirs_t *dirs, int fd, const struct stat *status, const char 
     segment_dir_t *dir = list != NULL ? calloc(1, sizeof(*dir)) : NULL;
     if (dir == NULL) {
         (void)close(fd);
-        return;
+        return NULL;
     }
     dir->fd = fd;
     dir->wd = watch_fd(dirs, fd); /* before the first scan: nothing falls between */
@@ -220,6 +221,7 @@ static void add_dir(dirs_t *dirs, int fd, const struct stat *status, const char 
     (void)snprintf(dir->path, sizeof(dir->path), "%s", path);
     dirs->list[dirs->count++] = dir;
     log_debug("segments in %s", path);
+    return dir;
 }
 
 /* --- opening what others made --------------------------------------------------------- */
@@ -283,24 +285,61 @@ static int open_below(dirs_t *dirs, int parent, const char *name, const char *pa
 
 /* --- the directories ------------------------------------------------------------------ */
 
-/* Takes fd over; -1 is ignored. A directory of another user than `owner` is left out. */
-static void consider(dirs_t *dirs, int fd, const char *path, uid_t owner)
+/* Takes fd over; -1 is ignored. A directory of another user than `owner` is left out, and one that
+ * was removed: NULL. */
+static segment_dir_t *consider(dirs_t *dirs, int fd, const char *path, uid_t owner)
 {
     struct stat status;
     if (fd < 0) {
-        return;
+        return NULL;
     }
-    if (fstat(fd, &status) != 0 || (owner != ANY_OWNER && status.st_uid != owner)) {
+    if (fstat(fd, &status) != 0 || (owner != ANY_OWNER && status.st_uid != owner) ||
+        status.st_nlink == 0) {
         (void)close(fd);
-        return;
+        return NULL;
     }
     segment_dir_t *known = find_dir(dirs, &status);
-    if (known != NULL) {
-        known->seen = true;
-        (void)close(fd);
+    if (known == NULL) {
+        return add_dir(dirs, fd, &status, path);
+    }
+    known->seen = true;
+    (void)close(fd);
+    return known;
+}
+
+/* Only root can see what is below a mount, and mend modes. */
+static void open_below_system(dirs_t *dirs)
+{
+    int parent = open_checked(dirs, SYSTEM_PARENT, MOUNT_LOCAL);
+    if (parent >= 0) {
+        dirs->below_fd = system_dir_open_below();
+        (void)close(parent);
+    }
+}
+
+static segment_dir_t *consider_for_all(dirs_t *dirs, int fd)
+{
+    segment_dir_t *dir = consider(dirs, fd, RMM_SYSTEM_RUNTIME_DIR, 0);
+    if (dir != NULL && dirs->all_users && !dir->is_opened) {
+        dir->is_opened = true;
+        system_dir_open_to_all(dir->fd, dir->path);
+    }
+    return dir;
+}
+
+static void consider_system(dirs_t *dirs)
+{
+    const segment_dir_t *top =
+        consider_for_all(dirs, open_checked(dirs, RMM_SYSTEM_RUNTIME_DIR, MOUNT_LOCAL));
+    if (dirs->below_fd < 0) {
         return;
     }
-    add_dir(dirs, fd, &status, path);
+    int fd = openat(dirs->below_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    note_shortage(dirs, fd);
+    segment_dir_t *below = consider_for_all(dirs, fd);
+    if (below != NULL) {
+        below->is_below = below != top;
+    }
 }
 
 /* "1000" */
@@ -324,7 +363,7 @@ static void consider_session(dirs_t *dirs, const char *session, uid_t uid)
     }
     watch_parent(dirs, fd, "rmm");
     (void)snprintf(path, sizeof(path), "%s/rmm", session);
-    consider(dirs, open_below(dirs, fd, "rmm", path), path, uid);
+    (void)consider(dirs, open_below(dirs, fd, "rmm", path), path, uid);
     (void)close(fd);
 }
 
@@ -332,7 +371,7 @@ static void consider_shared(dirs_t *dirs, int shared, uid_t uid)
 {
     char path[64];
     (void)snprintf(path, sizeof(path), SHARED_DIR "/rmm-%u", (unsigned)uid);
-    consider(
+    (void)consider(
         dirs, open_below(dirs, shared, path + sizeof(SHARED_DIR), path), path, uid);
 }
 
@@ -527,13 +566,11 @@ void dirs_survey(dirs_t *dirs)
     }
     watch_above(dirs, dirs->only_one ? dirs->own_path : RMM_SYSTEM_RUNTIME_DIR);
     if (dirs->only_one) {
-        consider(
+        (void)consider(
             dirs, open_checked(dirs, dirs->own_path, MOUNT_REMOTE), dirs->own_path,
             ANY_OWNER);
     } else {
-        consider(
-            dirs, open_checked(dirs, RMM_SYSTEM_RUNTIME_DIR, MOUNT_LOCAL),
-            RMM_SYSTEM_RUNTIME_DIR, 0);
+        consider_system(dirs);
         if (dirs->all_users) {
             consider_all_users(dirs);
         } else {
@@ -545,6 +582,21 @@ void dirs_survey(dirs_t *dirs)
     } else {
         drop_gone(dirs);
     }
+}
+
+bool dirs_is_for_all(const segment_dir_t *dir)
+{
+    return strcmp(dir->path, RMM_SYSTEM_RUNTIME_DIR) == 0;
+}
+
+dir_state_t dirs_look_at(const segment_dir_t *dir, struct stat *status)
+{
+    memset(status, 0, sizeof(*status));
+    (void)fstat(dir->fd, status);
+    if (dirs_is_for_all(dir) && (status->st_mode & S_IWOTH) == 0) {
+        return DIR_CLOSED;
+    }
+    return dir->is_below ? DIR_BELOW : DIR_OK;
 }
 
 /* --- opening -------------------------------------------------------------------------- */
@@ -581,8 +633,10 @@ bool dirs_open(dirs_t *dirs, bool use_inotify, char *reason, size_t reason_bytes
     dirs->all_users = dirs->uid == 0;
     dirs->inotify_fd = -1;
     dirs->shared_fd = -1;
+    dirs->below_fd = -1;
     if (!dirs->only_one && dirs->all_users) {
         system_dir_make();
+        open_below_system(dirs);
     }
     if (!rmm__runtime_dir(dirs->own_path, reason, reason_bytes)) {
         return false;
@@ -610,6 +664,9 @@ void dirs_close(dirs_t *dirs)
     end_shared_names(dirs);
     if (dirs->shared_fd >= 0) {
         (void)close(dirs->shared_fd);
+    }
+    if (dirs->below_fd >= 0) {
+        (void)close(dirs->below_fd);
     }
     if (dirs->inotify_fd >= 0) {
         (void)close(dirs->inotify_fd);

@@ -3,7 +3,8 @@
  * The directories that may contain segments, and notices of changes in them.
  *
  *   with RMM_RUNTIME_DIR   only that one
- *   as root                /run/rmm, /run/user/<uid>/rmm, /dev/shm/rmm-<uid> of all users
+ *   as root                /run/rmm, also below a mount on it, /run/user/<uid>/rmm and
+ *                          /dev/shm/rmm-<uid> of all users
  *   as a user              /run/rmm and that user's own two
  *
  * A user's directory must belong to that user (fstat) and must not be a link, so that
@@ -31,6 +32,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "segment/runtime_dir.h"
@@ -43,9 +45,11 @@ typedef struct segment_dir {
     int fd;
     int wd; /* of inotify; -1: not watched */
     uint32_t references;
-    bool gone;    /* no longer one of those above */
-    bool seen;    /* by the survey under way */
-    bool changed; /* to be listed: notices were lost, or there are none */
+    bool gone;      /* no longer one of those above */
+    bool is_below;  /* a file system is mounted over it */
+    bool is_opened; /* to all users, or that was tried */
+    bool seen;      /* by the survey under way */
+    bool changed;   /* to be listed: notices were lost, or there are none */
     uint64_t device, inode;
     char path[RMM_RUNTIME_DIR_BYTES];
     entries_t entries;       /* scan.c */
@@ -77,6 +81,7 @@ typedef struct dirs {
     size_t refused_count;
     bool stale;         /* survey again */
     bool is_short;      /* of descriptors, the survey under way */
+    int below_fd;       /* what may be below a mount on /run/rmm; -1: unknown */
     int shared_fd;      /* /dev/shm, for root's daemon; -1: not there */
     DIR *shared_names;  /* its listing under way; NULL: none */
     uint64_t shared_ns; /* when it goes on; 0: at the start, which lists all */
@@ -103,6 +108,17 @@ bool dirs_have_news(const dirs_t *dirs);
 /* Take a bounded part of the news, tell of names; `stale` and each directory's `changed`
  * are right when all is taken. */
 void dirs_take_news(dirs_t *dirs);
+
+/* Is it the one of all users? */
+bool dirs_is_for_all(const segment_dir_t *dir);
+
+/* Mode and owner of one now: DIR_OK, or what keeps programs from it. */
+typedef enum dir_state {
+    DIR_OK,
+    DIR_BELOW, /* only containers that were started before the mount write there */
+    DIR_CLOSED /* other users, for whom it is, may not write there */
+} dir_state_t;
+dir_state_t dirs_look_at(const segment_dir_t *dir, struct stat *status);
 
 /* Look for directories that came or went; later, if the process is out of descriptors. */
 void dirs_survey(dirs_t *dirs);

@@ -45,6 +45,10 @@ static bool parse_line(char *line, mount_line_t *mount)
     if (dash == NULL) {
         return false;
     }
+    *dash = '\0';
+    const char *shared = strstr(rest, " shared:");
+    mount->peers =
+        shared != NULL ? strtoull(shared + sizeof(" shared:") - 1, NULL, 10) : 0;
     char *type = dash + 3;
     type[strcspn(type, " \n")] = '\0';
     unescape(path);
@@ -152,7 +156,7 @@ bool mounts_find_id(int fd, uint64_t *id_out)
 
 /* In a chroot whose root is no mount point, the table lacks the mount that the root is on.
  * Whoever started the daemon chose it: its program is read from there. */
-static bool is_of_the_root(uint64_t id)
+bool mounts_is_of_root(uint64_t id)
 {
     uint64_t root_id = 0;
     int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -176,7 +180,7 @@ mount_kind_t mounts_kind(mounts_t *mounts, int fd, char type[MOUNT_TYPE_BYTES])
             : bsearch(
                   &wanted, mounts->items, mounts->count, sizeof(mount_entry_t), by_id);
     if (entry == NULL) {
-        return is_of_the_root(wanted.id) ? MOUNT_LOCAL : MOUNT_SERVED;
+        return mounts_is_of_root(wanted.id) ? MOUNT_LOCAL : MOUNT_SERVED;
     }
     memcpy(type, entry->type, MOUNT_TYPE_BYTES);
     return entry->kind;

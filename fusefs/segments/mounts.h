@@ -24,6 +24,7 @@
 typedef struct mount_line {
     uint64_t id;
     char device[MOUNT_DEVICE_BYTES]; /* "0:45" */
+    uint64_t peers;                  /* of its peer group ("shared:7"); 0: in none */
     const char *path, *type;
 } mount_line_t;
 
@@ -58,6 +59,9 @@ mount_kind_t mounts_kind(mounts_t *mounts, int fd, char type[MOUNT_TYPE_BYTES]);
 /* The mount that fd, which may be O_PATH, is on: its number in the mount table. False: there is no
  * /proc, or no descriptor left. */
 bool mounts_find_id(int fd, uint64_t *id_out);
+
+/* Is it the mount that this process's root folder is on? */
+bool mounts_is_of_root(uint64_t id);
 
 void mounts_fini(mounts_t *mounts);
 

@@ -13,8 +13,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "segment/open_in.h"
 #include "segment/runtime_dir.h"
+#include "segments/mounts.h"
+#include "segments/reach.h"
 #include "support/daemon_log.h"
+
+#define SYSTEM_NAME "rmm" /* in SYSTEM_PARENT */
 
 /* A live program takes 32 to 512 KiB, an ended one 8; what is not used takes no memory. */
 #define BOUNDS "mode=1777,size=512m,nr_inodes=65536"
@@ -55,14 +60,45 @@ static bool mount_bounded(void)
     return false;
 }
 
-/* below: the folder itself, also when something is mounted over it. */
-static void bound(int below)
+/* Is a tmpfs of ours to be seen by the programs, and not over segments? */
+static bool may_bound(int below)
 {
+    switch (reach_of_mount(below)) {
+    case REACH_PROGRAMS:
+        break;
+    case REACH_CONTAINER:
+        log_warn(
+            "%s is the machine's, and rmmfs in a container: a tmpfs with a size limit "
+            "would hide the segments, so rmmfs mounts none, and users can fill the "
+            "machine's file system; give the container /run with propagation "
+            "(Kubernetes: mountPropagation: Bidirectional; podman: rshared)",
+            RMM_SYSTEM_RUNTIME_DIR);
+        return false;
+    case REACH_UNKNOWN:
+        log_warn(
+            "%s was given to this container, and rmmfs cannot see by whom it is used: "
+            "a "
+            "tmpfs with a size limit may hide segments, so rmmfs mounts none, and "
+            "users "
+            "can fill its file system; run the container with the machine's pids "
+            "(Kubernetes: hostPID: true; podman: --pid=host)",
+            RMM_SYSTEM_RUNTIME_DIR);
+        return false;
+    }
     if (!is_empty(below)) {
         log_warn(
             "%s already holds segments, so rmmfs mounts no tmpfs with a size limit "
             "there: users can fill its file system; start rmmfs before the programs",
             RMM_SYSTEM_RUNTIME_DIR);
+        return false;
+    }
+    return true;
+}
+
+/* below: the folder itself, also when something is mounted over it. */
+static void bound(int below)
+{
+    if (!may_bound(below)) {
         return;
     }
     if (!mount_bounded()) {
@@ -81,10 +117,62 @@ static void bound(int below)
     }
 }
 
-static bool is_mount(int dirfd, const struct stat *status)
+/* Not by the devices: a folder may be mounted over another one of the same file system. Unknown, as
+ * without /proc, counts as a mount: then nothing is done to it. */
+static bool is_mount(int dirfd)
 {
-    struct stat above;
-    return fstatat(dirfd, "..", &above, 0) == 0 && above.st_dev != status->st_dev;
+    uint64_t id, above_id;
+    int above = openat(dirfd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    bool is_same = above >= 0 && mounts_find_id(dirfd, &id) &&
+                   mounts_find_id(above, &above_id) && id == above_id;
+    if (above >= 0) {
+        (void)close(above);
+    }
+    return !is_same;
+}
+
+/* What mkdir gives under a usual umask, as of Kubernetes' DirectoryOrCreate: nobody has chosen it.
+ * Another mode may be an administrator's choice of a group. */
+static bool is_mode_of_mkdir(mode_t mode)
+{
+    return mode == 0700 || mode == 0755 || mode == 0777;
+}
+
+void system_dir_open_to_all(int dirfd, const char *path)
+{
+    struct stat status;
+    if (fstat(dirfd, &status) != 0 || status.st_uid != 0 ||
+        (status.st_mode & 07777) == SYSTEM_DIR_MODE) {
+        return;
+    }
+    mode_t mode = status.st_mode & 07777;
+    if (!is_mode_of_mkdir(mode)) {
+        log_warn(
+            "%s has mode %04o: programs of users who may not write there publish "
+            "elsewhere, where rmmfs may not look; `chmod 1777 %s`",
+            path, (unsigned)mode, path);
+    } else if (fchmod(dirfd, SYSTEM_DIR_MODE) != 0) {
+        log_warn(
+            "%s has mode %04o, and rmmfs cannot change it to 1777: %s; programs of "
+            "other "
+            "users publish elsewhere, where rmmfs may not look",
+            path, (unsigned)mode, strerror(errno));
+    } else if (mode != S_IRWXU) {
+        log_info(
+            "%s had mode %04o; it now has 1777, so that programs of all users can "
+            "publish",
+            path, (unsigned)mode);
+    }
+}
+
+int system_dir_open_below(void)
+{
+    int above = open_tree(AT_FDCWD, SYSTEM_PARENT, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+    int fd = above < 0 ? -1 : rmm__open_in(above, SYSTEM_NAME, O_RDONLY | O_DIRECTORY);
+    if (above >= 0) {
+        (void)close(above);
+    }
+    return fd;
 }
 
 void system_dir_make(void)
@@ -104,13 +192,8 @@ void system_dir_make(void)
         log_warn(
             "%s is ignored: it is not a directory that root owns",
             RMM_SYSTEM_RUNTIME_DIR);
-    } else if (!is_mount(fd, &status)) {
+    } else if (!is_mount(fd)) {
         bound(fd);
-        if (made && fchmod(fd, 01777) != 0) {
-            log_warn(
-                "cannot give all users access to %s: %s", RMM_SYSTEM_RUNTIME_DIR,
-                strerror(errno));
-        }
     }
     if (fd >= 0) {
         (void)close(fd);

@@ -40,7 +40,7 @@
 #include "segment/segment_reader.h"
 #include "segment/segment_shrink.h"
 
-#define WARNING_BYTES 512
+#define WARNING_BYTES 1024
 #define RECLAIM_TRIES 100 /* others that start take what was freed */
 
 /* Only touched, and so only backed, where nothing is published. */
@@ -422,6 +422,13 @@ static bool open_shared_locked(const char *driver, char warning[WARNING_BYTES])
             "or set RMM_PUBLISH to 0",
             reason);
         return false;
+    }
+    if (reason[0] != '\0') {
+        snprintf(
+            warning, WARNING_BYTES,
+            "%s; this process publishes in %s instead, which root's rmmfs finds only "
+            "outside of containers; `chmod 1777` the former, or restart rmmfs as root",
+            reason, rmm__publisher.directory);
     }
     dirfd = open(rmm__publisher.directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dirfd < 0) {

@@ -82,9 +82,14 @@ static bool use_system(const char *system, const answer_t *answer)
 {
     struct stat status;
 
-    if (!is_set(system) || stat(system, &status) != 0 || !S_ISDIR(status.st_mode) ||
-        !is_writable(system)) {
+    if (!is_set(system) || stat(system, &status) != 0 || !S_ISDIR(status.st_mode)) {
         return false;
+    }
+    if (!is_writable(system)) {
+        return refuse(
+            answer, "%s, where rmmfs looks, is not writable: %s (mode %04o, uid %u)",
+            system, strerror(errno), (unsigned)(status.st_mode & 07777),
+            (unsigned)status.st_uid);
     }
     snprintf(answer->path, RMM_RUNTIME_DIR_BYTES, "%s", system);
     return true;
@@ -131,22 +136,38 @@ static bool use_session(const char *session, uid_t uid, const answer_t *answer)
     return use_private(uid, answer);
 }
 
+/* One of this user's. */
+static bool use_own(const rmm_runtime_roots_t *roots, const answer_t *answer)
+{
+    if (use_session(roots->session, roots->uid, answer)) {
+        return true;
+    }
+    snprintf(
+        answer->path, RMM_RUNTIME_DIR_BYTES, "%s/rmm-%u", roots->shared,
+        (unsigned)roots->uid);
+    return use_private(roots->uid, answer);
+}
+
 bool rmm__runtime_dir_from(
     const rmm_runtime_roots_t *roots, char path[RMM_RUNTIME_DIR_BYTES], char *reason,
     size_t reason_bytes)
 {
     const answer_t answer = {path, reason, reason_bytes};
+    char why_not_system[RMM_RUNTIME_DIR_BYTES + 128];
 
+    reason[0] = '\0';
     if (is_set(roots->wanted)) {
         return use_wanted(roots->wanted, &answer);
     }
-    if (use_system(roots->system, &answer) ||
-        use_session(roots->session, roots->uid, &answer)) {
+    if (use_system(roots->system, &answer)) {
         return true;
     }
-    snprintf(
-        path, RMM_RUNTIME_DIR_BYTES, "%s/rmm-%u", roots->shared, (unsigned)roots->uid);
-    return use_private(roots->uid, &answer);
+    snprintf(why_not_system, sizeof(why_not_system), "%s", reason);
+    if (!use_own(roots, &answer)) {
+        return false;
+    }
+    snprintf(reason, reason_bytes, "%s", why_not_system);
+    return true;
 }
 
 bool rmm__runtime_dir(

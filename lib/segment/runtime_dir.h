@@ -20,7 +20,8 @@
 
 /*
  * The directory that this process writes its segment to; made if missing (0700, but for
- * the system's). False with a reason (one line) if there is none.
+ * the system's). False with a reason (one line) if there is none. True: reason is empty, or says
+ * why it is not the system's, which is there.
  */
 bool rmm__runtime_dir(
     char path[RMM_RUNTIME_DIR_BYTES], char *reason, size_t reason_bytes);

@@ -436,6 +436,19 @@ CASE(takes_the_first_place_that_is_there)
     assert_int_equal(mode_of(shared_name), 0700);
 }
 
+/* A folder that is for all and is closed is passed over, and the caller told. */
+CASE(tells_why_the_system_folder_is_passed_over)
+{
+    if (geteuid() ==
+        0) { /* may write everywhere: tests/fuse/finds_programs_across_mounts.sh */
+        return;
+    }
+    assert_int_equal(mkdirat(runtime.fd, "run", 0555), 0);
+    assert_true(choose((rmm_runtime_roots_t){.system = in_runtime("run")}));
+    assert_string_equal(strrchr(path, '/'), in_shared());
+    assert_non_null(strstr(why, "is not writable: Permission denied (mode 0555"));
+}
+
 /* Of a session's path, with "/rmm" behind it. */
 CASE(a_session_with_a_long_path_is_passed_over)
 {
