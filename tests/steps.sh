@@ -83,7 +83,8 @@ PATH=$PWD/$beside/usr/bin:$PATH
 unpack_beside() {
     local packages
     needs dev asan tsan release || return 0
-    mapfile -t packages < <(rmm_offered prometheus promtool prometheus-node-exporter)
+    mapfile -t packages < <(rmm_offered prometheus promtool prometheus-node-exporter \
+        munge libmunge2 libhwloc15 slurm-wlm-basic-plugins slurm-client slurmd slurmctld)
     rmm_unpack_packages $beside "${packages[@]}"
 }
 

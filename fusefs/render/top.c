@@ -96,6 +96,10 @@ static uint32_t find_rows(const snapshot_t *snapshot, top_row_t *rows)
 static void put_row(text_t *text, const snapshot_t *snapshot, const top_row_t *row)
 {
     const figures_t *figures = &row->location->figures;
+    char owner[CGROUP_LABEL_BYTES] = "";
+    if (row->process->placement != NULL) {
+        cgroup_label(&row->process->placement->group, owner);
+    }
     text_printf(
         text, "%20s %10u %-7s", row->process->name, (unsigned)row->process->uid,
         snapshot->devices[row->location->device].name);
@@ -103,7 +107,7 @@ static void put_row(text_t *text, const snapshot_t *snapshot, const top_row_t *r
     put_size(text, figures->peak_bytes);
     put_size(text, figures->reserved_bytes);
     put_percent(text, figures_fragmentation(figures));
-    text_puts(text, "  ");
+    text_printf(text, "  %-22.22s  ", owner);
     text_put_foreign(text, row->process->comm);
     text_puts(text, "\n");
 }
@@ -112,8 +116,8 @@ static void put_rows(text_t *text, const snapshot_t *snapshot, top_row_t *rows)
 {
     uint32_t count = find_rows(snapshot, rows);
     text_printf(
-        text, "\n%20s %10s %-7s %9s %9s %9s %6s  %s\n", "PID", "UID", "GPU", "CURRENT",
-        "PEAK", "RESERVED", "FRAG%", "COMMAND");
+        text, "\n%20s %10s %-7s %9s %9s %9s %6s  %-22s  %s\n", "PID", "UID", "GPU",
+        "CURRENT", "PEAK", "RESERVED", "FRAG%", "OWNER", "COMMAND");
     for (uint32_t i = 0; i < count && i < TOP_ROWS; i++) {
         put_row(text, snapshot, &rows[i]);
     }

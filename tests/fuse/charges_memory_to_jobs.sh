@@ -97,6 +97,8 @@ eventually grep -qF ",pod_uid=\"$pod\",namespace=\"team-a\",pod=\"train-0\",cont
 has metrics ",unit=\"rmm-test.service\"} 1"
 has metrics "rmm_job_current_bytes{kind=\"slurm_step\",name=\"7.1\",uid=\"0\"} 5000"
 has metrics "rmm_job_peak_bytes{kind=\"slurm_job\",name=\"7\",uid=\"$other\"} 12345"
+grep -qE " slurm 7\.1 +rmmfs_program$" "$mnt/top" || fail "top: $(cat "$mnt/top")"
+grep -q "\[pod ${pod%%-*}\]" "$mnt/index.html" || fail "the page has no pod"
 has metrics.all "rmm_job_reserved_bytes{kind=\"slurm_job\",name=\"7\",uid=\"0\"} 8000"
 has metrics.all "rmm_job_host_peak_bytes{kind=\"slurm_job\",name=\"7\",uid=\"0\"} 30"
 series=$(grep -cE "pid=\"${program_pid[pod]}\"|name=\"($pod|$id)\"" "$mnt/metrics")
