@@ -387,8 +387,7 @@ static bool start(rmmfs_t *rmmfs)
     fill_standard_descriptors();
     raise_descriptor_limit();
     if (!mountpoint_prepare(
-            &rmmfs->mountpoint, options->mountpoint, options->nonempty, rmmfs->reason,
-            sizeof(rmmfs->reason))) {
+            &rmmfs->mountpoint, options, rmmfs->reason, sizeof(rmmfs->reason))) {
         return false;
     }
     return load_cancellation(rmmfs) && check_not_over_segments(rmmfs) &&

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/check.h"
 #include "daemon/daemon.h"
 #include "daemon/mountpoint.h"
 #include "daemon/options.h"
@@ -58,6 +59,10 @@ int main(int argc, char **argv)
     if (options.version) {
         (void)printf("rmmfs %s\n", RMMFS_VERSION);
         return end_of_output();
+    }
+    if (options.check || options.ping) {
+        int status = options.check ? check_run(&options) : check_ping(&options);
+        return end_of_output() == EXIT_SUCCESS ? status : EXIT_FAILURE;
     }
     return options.clear ? clear(&options) : daemon_run(&options);
 }

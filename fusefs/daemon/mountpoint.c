@@ -22,11 +22,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "daemon/ask.h"
+#include "support/daemon_log.h"
+
 #define PID_BYTES 24
 #define LOOK_NS 20000000 /* between two looks at a live mount */
 #define LOOKS_ALIVE 10   /* after so many the daemon counts as one that stays: 0.2 s */
 #define LOOKS_MAX 250    /* 5 s */
-#define ANSWER_LOOKS 150 /* 3 s: a live daemon answers within milliseconds */
 
 extern char **environ;
 
@@ -65,12 +67,16 @@ typedef struct mount_found {
     bool found;
     uint64_t id;
     char device[MOUNT_DEVICE_BYTES], type[64];
+    bool is_folder; /* as of mount_line_t */
+    uint64_t peers;
 } mount_found_t;
 
 static void take_line(mount_found_t *top, const mount_line_t *mount)
 {
     top->found = true;
     top->id = mount->id;
+    top->is_folder = mount->is_folder;
+    top->peers = mount->peers;
     memcpy(top->device, mount->device, sizeof(top->device));
     (void)snprintf(top->type, sizeof(top->type), "%s", mount->type);
 }
@@ -329,7 +335,7 @@ static bool has_end_pending(const char *pid)
     return (pending & ends) != 0;
 }
 
-static bool is_ours(const char *path)
+bool mountpoint_is_ours(const char *path)
 {
     char type[64];
     return topmost_type(path, type, sizeof(type)) && strcmp(type, MOUNT_TYPE) == 0;
@@ -342,7 +348,7 @@ static bool wait_for_end(const char *path, char pid[PID_BYTES])
     const struct timespec pause = {.tv_nsec = LOOK_NS};
     int answers = 0;
     for (int looks = 0; looks < LOOKS_MAX && answers < LOOKS_ALIVE; looks++) {
-        if (!is_ours(path) || !read_pid(path, pid)) {
+        if (!mountpoint_is_ours(path) || !read_pid(path, pid)) {
             return true;
         }
         answers += !has_end_pending(pid);
@@ -386,34 +392,12 @@ static int look_at(const char *path, struct stat *status)
     return result != 0 || !S_ISDIR(status->st_mode) ? result : statfs(path, &space);
 }
 
-/* Has nothing open that somebody might wait for: a look that is never answered cannot be killed
- * where the daemon has taken the request, and outlives us. */
-static _Noreturn void look_apart(const char *path)
-{
-    struct stat status;
-    (void)close_range(0, ~0u, 0);
-    (void)look_at(path, &status);
-    _exit(0);
-}
-
-/* False: a process that looks at the path has got neither an answer nor an error in 3 s. */
+/* False: there was neither an answer nor an error. */
 static bool is_answered(const char *path)
 {
-    const struct timespec pause = {.tv_nsec = LOOK_NS};
-    pid_t pid = fork();
-    if (pid == 0) {
-        look_apart(path);
-    }
-    for (int looks = 0; pid > 0 && looks < ANSWER_LOOKS; looks++) {
-        if (waitpid(pid, NULL, WNOHANG) != 0) {
-            return true;
-        }
-        (void)nanosleep(&pause, NULL);
-    }
-    if (pid > 0) {
-        (void)kill(pid, SIGKILL);
-    }
-    return pid < 0; /* then the next call of ours may hang, or fail and say why */
+    char name[PATH_MAX + 16], text[16];
+    (void)snprintf(name, sizeof(name), "%s/version", path);
+    return ask_tree(name, text, sizeof(text)) != ETIMEDOUT;
 }
 
 /* Nothing after this waits for a daemon that hangs. A folder on which nothing is mounted is not
@@ -476,7 +460,7 @@ static bool check_directory(
     return true;
 }
 
-static bool make_default(mountpoint_t *mountpoint, const reason_t *reason)
+static bool make_missing(mountpoint_t *mountpoint, const reason_t *reason)
 {
     mountpoint->made = mkdir(mountpoint->path, 0755) == 0;
     if (!mountpoint->made && errno != EEXIST) { /* another start has made it */
@@ -485,6 +469,22 @@ static bool make_default(mountpoint_t *mountpoint, const reason_t *reason)
             mountpoint->path, strerror(errno));
     }
     return true;
+}
+
+/* A container's runtime looks at the folder before it starts the container: one on which a killed
+ * daemon left its mount is an error then, and nobody is there to clear it. */
+static void warn_if_given(const char *path)
+{
+    mount_found_t top = find_topmost(path);
+    if (top.found && top.is_folder && top.peers != 0) {
+        log_warn(
+            "%s is itself mounted into this container: if rmmfs is killed, the "
+            "container "
+            "cannot start again before `umount %s` on the machine; mount the folder "
+            "above "
+            "it instead, and use -o mkdir",
+            path, path);
+    }
 }
 
 /* Two daemons that start at once would both find no mount, and mount one over the other. Not waited
@@ -501,7 +501,7 @@ static bool lock_for_mount(mountpoint_t *mountpoint, const reason_t *reason)
         (void)nanosleep(&pause, NULL);
     }
     mountpoint->lock_fd = fd;
-    if (!is_ours(mountpoint->path)) {
+    if (!mountpoint_is_ours(mountpoint->path)) {
         return true;
     }
     (void)read_pid(mountpoint->path, pid);
@@ -509,9 +509,9 @@ static bool lock_for_mount(mountpoint_t *mountpoint, const reason_t *reason)
 }
 
 bool mountpoint_prepare(
-    mountpoint_t *mountpoint, const char *wanted, bool nonempty, char *text,
-    size_t text_bytes)
+    mountpoint_t *mountpoint, const options_t *options, char *text, size_t text_bytes)
 {
+    const char *wanted = options->mountpoint;
     const reason_t reason = {text, text_bytes};
     char chosen[PATH_MAX];
     struct stat status;
@@ -529,7 +529,7 @@ bool mountpoint_prepare(
         !clear_all_dead(mountpoint->path, &reason)) {
         return false;
     }
-    if (is_ours(mountpoint->path)) {
+    if (mountpoint_is_ours(mountpoint->path)) {
         if (!wait_for_end(mountpoint->path, pid)) {
             return refuse_live(mountpoint->path, pid, &reason);
         }
@@ -539,11 +539,12 @@ bool mountpoint_prepare(
     }
     int result = look_at(mountpoint->path, &status);
     if (result == 0) {
+        warn_if_given(mountpoint->path);
         return lock_for_mount(mountpoint, &reason) &&
-               check_directory(mountpoint->path, &status, nonempty, &reason);
+               check_directory(mountpoint->path, &status, options->nonempty, &reason);
     }
-    if (errno == ENOENT && wanted == NULL) {
-        return make_default(mountpoint, &reason) && lock_for_mount(mountpoint, &reason);
+    if (errno == ENOENT && (wanted == NULL || options->mkdir)) {
+        return make_missing(mountpoint, &reason) && lock_for_mount(mountpoint, &reason);
     }
     if (errno == ENOENT) {
         return refuse(&reason, "%s does not exist: `mkdir %s` first", path, path);
@@ -552,15 +553,21 @@ bool mountpoint_prepare(
         &reason, "cannot use %s: %s: name an empty directory", path, strerror(errno));
 }
 
+bool mountpoint_name(
+    const char *wanted, char path[PATH_MAX], char *text, size_t text_bytes)
+{
+    const reason_t reason = {text, text_bytes};
+    char chosen[PATH_MAX];
+    return (wanted != NULL || default_path(chosen, &reason)) &&
+           resolve(wanted != NULL ? wanted : chosen, path, &reason);
+}
+
 bool mountpoint_clear(const char *wanted, char *text, size_t text_bytes)
 {
     const reason_t reason = {text, text_bytes};
-    char chosen[PATH_MAX], path[PATH_MAX];
+    char path[PATH_MAX];
     struct stat status;
-    if (wanted == NULL && !default_path(chosen, &reason)) {
-        return false;
-    }
-    if (!resolve(wanted != NULL ? wanted : chosen, path, &reason) ||
+    if (!mountpoint_name(wanted, path, text, text_bytes) ||
         !check_answer(path, &reason) || !clear_all_dead(path, &reason)) {
         return false;
     }

@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "daemon/options.h"
 #include "segments/mounts.h"
 
 #define MOUNT_TYPE "fuse.rmmfs"
@@ -29,12 +30,19 @@ typedef struct mountpoint {
 } mountpoint_t;
 
 /*
- * wanted NULL: /rmm for root, ~/rmm for a user, made if missing. False with a reason: one
+ * Without a name: /rmm for root, ~/rmm for a user, made if missing. False with a reason: one
  * line that says what is wrong and what to do. Until mountpoint_unlock() another start there waits.
  */
 bool mountpoint_prepare(
-    mountpoint_t *mountpoint, const char *wanted, bool nonempty, char *reason,
+    mountpoint_t *mountpoint, const options_t *options, char *reason,
     size_t reason_bytes);
+
+/* The path of the mount point, without a request to what is mounted there. False with a reason. */
+bool mountpoint_name(
+    const char *wanted, char path[PATH_MAX], char *reason, size_t reason_bytes);
+
+/* Is a tree of rmmfs, alive or dead, on top there? */
+bool mountpoint_is_ours(const char *path);
 
 /* It is mounted, or will not be. */
 void mountpoint_unlock(mountpoint_t *mountpoint);

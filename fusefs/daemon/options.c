@@ -5,6 +5,7 @@
 #include "daemon/options.h"
 
 #include <grp.h>
+#include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -70,6 +71,7 @@ static const tool_option_t mount_table[] = {
      "let other users read (as root: always on)"},
     {"nonempty", 0, NULL, NULL, FIELD(nonempty),
      "mount over a directory that is not empty"},
+    {"mkdir", 0, NULL, NULL, FIELD(mkdir), "make the mount point if it is missing"},
     {"no_inotify", 0, NULL, NULL, FIELD(no_inotify),
      "do not use inotify: read the directories of segments at\neach access"},
     {"debug", 0, NULL, NULL, FIELD(debug), "print every request (with -f)"},
@@ -102,13 +104,18 @@ static const tool_option_t table[] = {
      "stay in the foreground, log to stderr"},
     {"clear", 'c', NULL, NULL, FIELD(clear),
      "unmount what a killed rmmfs left on MOUNTPOINT, if\nanything, and exit"},
+    {"check", 0, NULL, NULL, FIELD(check),
+     "say why the program PID, or any, is not in the tree, and exit"},
+    {"ping", 0, NULL, NULL, FIELD(ping),
+     "exit: 0 if the daemon on MOUNTPOINT answers, else 1"},
     {"options", 'o', "OPTS", NULL, 0, "mount options, separated by commas; see below"},
     {"help", 'h', NULL, NULL, FIELD(help), "print this and exit"},
     {"version", 'V', NULL, NULL, FIELD(version), "print the version and exit"},
 };
 
 static const tool_command_t command = {
-    .usage = "rmmfs [-f] [-o OPTS] [MOUNTPOINT]",
+    .usage = "rmmfs [-f] [-o OPTS] [MOUNTPOINT]\n"
+             "       rmmfs --check [PID] [MOUNTPOINT]",
     .about =
         "Show the GPU memory of all programs that use librmm-c as a file tree.\n"
         "MOUNTPOINT is an empty directory; default: /rmm for root, ~/rmm for other "
@@ -126,8 +133,22 @@ static const tool_command_t command = {
         "/proc/driver/nvidia/gpus\n"
         "\n"
         "Exit status: 0 after the mount (with -f, after the unmount); 1 with one line\n"
-        "on stderr if that failed; 2 after wrong usage.",
+        "on stderr if that failed, or with --check if a fact is not as it should be; "
+        "2\n"
+        "after wrong usage.",
 };
+
+/* False: a mount point. */
+static bool parse_pid(const char *text, pid_t *pid)
+{
+    uint64_t value;
+    if (rmm__number_parse(text, strlen(text), &value) != RMM_NUMBER_OK || value == 0 ||
+        value > INT_MAX) {
+        return false;
+    }
+    *pid = (pid_t)value;
+    return true;
+}
 
 bool options_parse(options_t *options, char **argv)
 {
@@ -136,11 +157,15 @@ bool options_parse(options_t *options, char **argv)
     int operands = tool_options_parse(&command, argv, options, message);
     if (operands < 0) {
         log_reason("%s", message);
-    } else if (operands > 1) {
-        log_reason("one mount point only, not also '%s'; see --help", argv[2]);
+        return false;
     }
-    options->mountpoint = operands == 1 ? argv[1] : NULL;
-    return operands == 0 || operands == 1;
+    int first = operands > 0 && options->check && parse_pid(argv[1], &options->pid);
+    if (operands > first + 1) {
+        log_reason("one mount point only, not also '%s'; see --help", argv[first + 2]);
+        return false;
+    }
+    options->mountpoint = operands > first ? argv[first + 1] : NULL;
+    return true;
 }
 
 void options_print_help(void)

@@ -6,6 +6,7 @@
 #define RMM_FUSEFS_OPTIONS_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "support/hiding.h"
 
@@ -13,8 +14,11 @@ typedef struct options {
     bool foreground;
     bool help, version;
     bool clear;       /* clear a dead mount, no more */
+    bool ping, check; /* see check.h */
+    pid_t pid;        /* with check: the program; 0: none */
     bool debug;       /* -o debug: libfuse prints every request */
     bool nonempty;    /* -o nonempty: mount over a directory that holds something */
+    bool mkdir;       /* -o mkdir: make the mount point if it is missing */
     bool no_inotify;  /* -o no_inotify: read directories at every look */
     bool allow_other; /* -o allow_other */
     hiding_t hiding;  /* -o hidepid=LEVEL, -o gid=GROUP */

@@ -34,11 +34,12 @@ static void unescape(char *path)
 static bool parse_line(char *line, mount_line_t *mount)
 {
     char *rest = line;
-    char *path = NULL;
+    char *path = NULL, *root = NULL;
     if (sscanf(line, "%" SCNu64 " %*u %23s", &mount->id, mount->device) != 2) {
         return false;
     }
     for (int field = 0; field < 5; field++) {
+        root = path;
         path = strsep(&rest, " ");
     }
     char *dash = rest != NULL ? strstr(rest, " - ") : NULL;
@@ -51,6 +52,7 @@ static bool parse_line(char *line, mount_line_t *mount)
         shared != NULL ? strtoull(shared + sizeof(" shared:") - 1, NULL, 10) : 0;
     char *type = dash + 3;
     type[strcspn(type, " \n")] = '\0';
+    mount->is_folder = root != NULL && strcmp(root, "/") != 0;
     unescape(path);
     mount->path = path;
     mount->type = type;

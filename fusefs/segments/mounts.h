@@ -24,7 +24,8 @@
 typedef struct mount_line {
     uint64_t id;
     char device[MOUNT_DEVICE_BYTES]; /* "0:45" */
-    uint64_t peers;                  /* of its peer group ("shared:7"); 0: in none */
+    bool is_folder; /* only a folder of its file system: a bind mount */
+    uint64_t peers; /* of its peer group ("shared:7"); 0: in none */
     const char *path, *type;
 } mount_line_t;
 
