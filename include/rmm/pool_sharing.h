@@ -27,8 +27,9 @@
  *    handle (RMM_POOL_EXPORT_FABRIC) or is of an async resource, an import after the exporter's
  *    end fails.
  *  - The pool compacts: a block stays where it is, and so does what an importer sees.
- *  - A pool with memory that was exported refuses to sleep (rmm/pool_sleep.h): the block must be
- *    freed, and the pool trimmed, so that the memory is no longer its own.
+ *  - A pool with memory that was exported refuses to sleep (rmm/pool_sleep.h): the block and those
+ *    beside it in the same pieces must be freed, and the pool trimmed, so that the memory is no
+ *    longer its own.
  *
  * What is shared are whole pieces of physical memory: an importer can reach its neighbours in the
  * pool, too. Export to processes that you trust.

@@ -9,6 +9,7 @@
  */
 #include "pool/saved.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "core/host_memory.h"
@@ -281,6 +282,17 @@ static int copy(
     return RMM_DRIVER_OK;
 }
 
+/* The reason of before is that of the host memory's resource, which knows nothing of a sleep. */
+static rmm_status_t stays_awake(rmm_status_t status, uint64_t held, uint64_t bytes)
+{
+    return rmm__error_cuda(
+        status, rmm__error_native(),
+        "%s: to sleep, the pool needs %" PRIu64
+        " bytes of host memory for its contents, and got %" PRIu64
+        ": it is still awake",
+        rmm__error_message(), bytes, held);
+}
+
 static rmm_status_t begin_copies(saved_t *saved, engine_t *engine, rmm_stream_t stream)
 {
     saved_cursor_t cursor = {0};
@@ -298,6 +310,8 @@ static rmm_status_t begin_copies(saved_t *saved, engine_t *engine, rmm_stream_t 
         if (status == RMM_OK) {
             held += saved->buffers[saved->buffer_count - 1].bytes;
             error = copy(saved, engine, &cursor, UINT64_MAX, OUT, stream);
+        } else {
+            status = stays_awake(status, held, bytes);
         }
     }
     return status == RMM_OK

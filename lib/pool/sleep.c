@@ -304,6 +304,17 @@ static rmm_status_t raise_all(engine_t *engine, rmm_stream_t stream)
 
 /* --- sleep ---------------------------------------------------------------------------- */
 
+/* Importers would keep the memory, and the pool would wake with other. */
+static rmm_status_t refuse_exported(const engine_t *engine)
+{
+    return rmm__error(
+        RMM_ERR_IN_USE,
+        "other processes may have %" PRIu64 " bytes of the pool mapped, in pieces of "
+        "which a block was exported: free all blocks in these pieces, also those that "
+        "were not exported, and trim the pool",
+        rmm__engine_exported_bytes(engine));
+}
+
 /* Begin, with all threads out of the way. */
 static rmm_status_t settle(engine_t *engine, bool lets_wait)
 {
@@ -311,11 +322,7 @@ static rmm_status_t settle(engine_t *engine, bool lets_wait)
     case ALREADY:
         return rmm__error(RMM_ERR_ASLEEP, "the pool is asleep already");
     case REFUSED:
-        return rmm__error(
-            RMM_ERR_IN_USE,
-            "other processes may use %" PRIu64 " bytes of the pool, which were "
-            "exported: free these blocks, and trim the pool",
-            rmm__engine_exported_bytes(engine));
+        return refuse_exported(engine);
     default:
         break;
     }
@@ -349,29 +356,14 @@ static rmm_status_t check_captures(const engine_t *engine)
                      "has ended");
 }
 
-/* Importers would keep the memory, and the pool would wake with other. Since the engine began to
- * fall, nothing more is exported. */
-static rmm_status_t check_exports(const engine_t *engine)
-{
-    uint64_t bytes = rmm__engine_exported_bytes(engine);
-
-    return bytes == 0
-               ? RMM_OK
-               : rmm__error(
-                     RMM_ERR_IN_USE,
-                     "other processes may have %" PRIu64
-                     " bytes of the pool mapped: free what was exported, and trim",
-                     bytes);
-}
-
 static rmm_status_t fall(engine_t *engine)
 {
     rmm_stream_t stream;
     rmm_status_t status = check_captures(engine);
     int error;
 
-    if (status == RMM_OK) {
-        status = check_exports(engine);
+    if (status == RMM_OK && rmm__engine_exported_bytes(engine) != 0) {
+        status = refuse_exported(engine); /* meanwhile; from here on nothing more is */
     }
     if (status == RMM_OK) {
         status = rmm__driver_wait_all_devices(engine->driver, engine->device);
@@ -461,9 +453,8 @@ rmm_status_t rmm__engine_sleep(engine_t *engine, const engine_sleep_plan_t *plan
 /* --- wake ----------------------------------------------------------------------------- */
 
 /* The device has so much, which spares it to map and unmap a part. */
-static rmm_status_t check_room(const engine_t *engine)
+static rmm_status_t check_room(const engine_t *engine, uint64_t bytes)
 {
-    uint64_t bytes = absent_bytes(engine);
     uint64_t free_bytes;
     rmm_status_t status =
         rmm__driver_free_memory(engine->driver, engine->device, &free_bytes);
@@ -479,8 +470,9 @@ static rmm_status_t check_room(const engine_t *engine)
 
 static rmm_status_t wake_in_scope(engine_t *engine)
 {
+    uint64_t bytes = absent_bytes(engine);
     rmm_stream_t stream;
-    rmm_status_t status = check_room(engine);
+    rmm_status_t status = check_room(engine, bytes);
     int error;
 
     if (status != RMM_OK) {
@@ -491,6 +483,12 @@ static rmm_status_t wake_in_scope(engine_t *engine)
         return rmm__driver_error(engine->driver, error, "creating a stream");
     }
     status = raise_all(engine, stream);
+    if (status != RMM_OK) {
+        status = rmm__error_cuda(
+            status, rmm__error_native(),
+            "%s: to wake, the pool needs %" PRIu64 " bytes, and it is still asleep",
+            rmm__error_message(), bytes);
+    }
     (void)engine->driver->stream_destroy(stream);
     return status;
 }

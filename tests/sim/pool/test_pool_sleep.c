@@ -766,30 +766,3 @@ CASE(the_figures_tell_what_sleeps)
     rmm_resource_release(pool);
     assert_int_equal(rmm__figure_get(&rmm__locations[location].asleep_bytes), 0);
 }
-
-/* --- other processes ------------------------------------------------------------------ */
-
-CASE(memory_of_other_processes_stays)
-{
-    rmm_pool_options_t options = RMM_POOL_OPTIONS_INIT;
-    rmm_pool_exported_t exported = RMM_POOL_EXPORTED_INIT;
-    rmm_resource_t *pool;
-    content_t mine;
-
-    options.flags = RMM_POOL_VIRTUAL | RMM_POOL_EXPORTABLE;
-    assert_ok(rmm_pool_resource_create(NULL, &options, &pool));
-    mine = make_content(pool, MIB, 1);
-    sleep_with(pool, 0); /* nothing is exported yet */
-    assert_int_equal(rmm_pool_export(pool, mine.ptr, 0, 0, &exported), RMM_ERR_ASLEEP);
-    assert_ok(rmm_pool_wake(pool));
-    assert_ok(rmm_pool_export(pool, mine.ptr, 0, 0, &exported));
-    assert_int_equal(rmm_pool_sleep(pool, NULL), RMM_ERR_IN_USE);
-    assert_non_null(strstr(rmm_last_error_message(), "exported"));
-    assert_contents(&mine, 1);
-    give_contents(pool, &mine, 1);
-    rmm_pool_export_release(&exported);
-    assert_ok(rmm_resource_trim(pool, 0));
-    sleep_with(pool, 0);
-    assert_ok(rmm_pool_wake(pool));
-    rmm_resource_release(pool);
-}
