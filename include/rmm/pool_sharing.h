@@ -115,13 +115,15 @@ RMM_API void rmm_pool_export_release(rmm_pool_exported_t *exported);
 
 /**
  * Send an export over a connected Unix socket, of type SOCK_STREAM or SOCK_SEQPACKET. Waits while
- * the socket is full. The export stays the caller's.
+ * the socket is full. The export stays the caller's. After a failure the connection is of no more
+ * use.
  *
  * @param exported  what to send
  * @param socket    its descriptor
  * @return RMM_OK, or
  *         RMM_ERR_INVALID_ARGUMENT    exported is NULL, or none
- *         RMM_ERR_IO                  the socket failed, or the peer closed it
+ *         RMM_ERR_IO                  the socket failed, the peer closed it, or more descriptors
+ *                                     are on their way than RLIMIT_NOFILE allows
  *         RMM_ERR_OUT_OF_HOST_MEMORY
  */
 RMM_API RMM_NODISCARD rmm_status_t

@@ -47,6 +47,16 @@ static rmm_status_t socket_failed(const char *call)
         RMM_ERR_IO, "%s on the socket of an export failed: %s", call, strerror(error));
 }
 
+static rmm_status_t too_many_on_their_way(void)
+{
+    return rmm__error(
+        RMM_ERR_IO,
+        "this user's processes have sent more file descriptors that nobody has "
+        "received "
+        "yet than RLIMIT_NOFILE allows: let importers receive them, or raise it "
+        "(ulimit -n)");
+}
+
 /* The call may go on: it was interrupted, or a socket that does not wait is ready now. */
 static bool may_go_on(int socket, short events)
 {
@@ -67,6 +77,9 @@ static rmm_status_t send_message(int socket, struct msghdr *message)
     while (bytes->iov_len != 0) {
         ssize_t sent = sendmsg(socket, message, MSG_NOSIGNAL);
 
+        if (sent < 0 && errno == ETOOMANYREFS) {
+            return too_many_on_their_way();
+        }
         if (sent < 0 && !may_go_on(socket, POLLOUT)) {
             return socket_failed("sendmsg");
         }

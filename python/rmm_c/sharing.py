@@ -18,6 +18,7 @@ The importer:
 docs/sharing.md says what happens when either process frees, ends or is killed.
 """
 import os
+import select
 import socket as sockets
 import weakref
 from typing import Any, Dict, List, Optional, Tuple
@@ -29,6 +30,15 @@ from rmm_c.mr import DeviceMemoryResource
 def _close(descriptors: List[int]) -> None:
     while descriptors:
         os.close(descriptors.pop())
+
+
+def _wait_for_first_byte(socket: sockets.socket) -> None:
+    """Python's wait, because that of the library obeys neither a timeout nor Ctrl-C."""
+    seconds = socket.gettimeout() or None  # a socket that does not block waits, too
+    poll = select.poll()
+    poll.register(socket, select.POLLIN)
+    if not poll.poll(None if seconds is None else seconds * 1000):
+        raise TimeoutError(f"no export has come over the socket for {seconds:g} s")
 
 
 class Exported:
@@ -49,7 +59,11 @@ class Exported:
 
     @classmethod
     def receive(cls, socket: sockets.socket) -> "Exported":
-        """What send() of the other process, or rmm_pool_export_send(), has sent; waits for it."""
+        """What send() of the other process, or rmm_pool_export_send(), has sent.
+
+        Waits for it, at most for the socket's timeout (TimeoutError).
+        """
+        _wait_for_first_byte(socket)
         return cls(*_core.pool_export_receive(socket.fileno()))
 
     def open(self) -> "Imported":

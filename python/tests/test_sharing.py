@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two processes of Python share memory."""
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -85,6 +86,25 @@ def test_what_is_wrong_is_one_error():
     theirs.close()
     with ours, pytest.raises(rmm_c.errors.RMMError, match="closed the socket"):
         sharing.Exported.receive(ours)
+
+
+def test_a_wait_for_an_export_ends_by_a_timeout_or_a_signal():
+    def interrupt(number, frame):
+        raise KeyboardInterrupt
+
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        ours.settimeout(0.01)
+        with pytest.raises(TimeoutError, match="no export"):
+            sharing.Exported.receive(ours)
+        ours.settimeout(None)
+        before = signal.signal(signal.SIGALRM, interrupt)
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                signal.setitimer(signal.ITIMER_REAL, 0.01)
+                sharing.Exported.receive(ours)
+        finally:
+            signal.signal(signal.SIGALRM, before)
 
 
 def test_an_export_that_is_dropped_closes_its_descriptors():

@@ -505,6 +505,49 @@ TEST_CASE(more_descriptors_than_a_message_carries_arrive)
     rmm_resource_release(pool);
 }
 
+/* 0: a process without privileges learns which limit more exports than somebody receives reach. */
+static int send_until_refused(const rmm_pool_exported_t *exported, int socket)
+{
+    const struct rlimit few = {16, 16};
+    rmm_status_t status = RMM_OK;
+
+    alarm(60); /* a socket that is full waits */
+    if (setrlimit(RLIMIT_NOFILE, &few) != 0) {
+        return 2;
+    }
+    (void)!setuid(65534); /* root has no such limit; whoever cannot change has it */
+    for (int i = 0; i < 100 && status == RMM_OK; i++) {
+        status = rmm_pool_export_send(exported, socket);
+    }
+    return status == RMM_ERR_IO &&
+                   strstr(rmm_last_error_message(), "RLIMIT_NOFILE") != NULL
+               ? 0
+               : 1;
+}
+
+TEST_CASE(descriptors_that_nobody_receives_have_a_limit)
+{
+    rmm_resource_t *pool = make_exportable(0);
+    char *block = take(pool, 20 * MIB);
+    rmm_pool_exported_t exported = export_of(pool, block, 0);
+    int pair[2], status;
+    pid_t child;
+
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        _exit(send_until_refused(&exported, pair[0]));
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    close(pair[0]);
+    close(pair[1]);
+    rmm_pool_export_release(&exported);
+    give(pool, block, 20 * MIB);
+    rmm_resource_release(pool);
+}
+
 static void assert_not_received(int type, const void *bytes, size_t count, int fd)
 {
     rmm_pool_exported_t received = RMM_POOL_EXPORTED_INIT;

@@ -86,7 +86,8 @@ class PoolMemoryResource(UpstreamResourceAdaptor):
             True: contents are not kept. Or the blocks whose contents are not: addresses, buffers,
             arrays or tensors that begin with their block.
         wait
-            Allocations wait until the pool wakes. Else they raise AsleepError.
+            Allocations wait until the pool wakes, and Ctrl-C does not end the wait. Else they
+            raise AsleepError.
         keep_host
             Keep the host memory for the next sleep: to allocate it takes longer than the copy.
         host
