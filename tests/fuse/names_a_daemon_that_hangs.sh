@@ -68,7 +68,7 @@ all_say_so
 sed -n '/^ *```sh hangs$/,/^ *```$/p' "${test_path%/tests/*}/docs/monitoring.md" | sed '1d;$d' >"$work/page.sh"
 [ -s "$work/page.sh" ] || fail "docs/monitoring.md has no such block"
 sed -i "s|/rmm|$mnt|g; s|systemctl restart rmmfs|true|" "$work/page.sh"
-timeout -k 1 120 bash -euc "$(cat "$work/page.sh")" >"$work/out" 2>&1 || fail "the page's commands: $(cat "$work/out")"
+PATH=${RMMFS%/*}:$PATH timeout -k 1 120 bash -euc "$(cat "$work/page.sh")" >"$work/out" 2>&1 || fail "the page's commands: $(cat "$work/out")"
 wait "$waiting" && fail "it was answered" || true
 ! is_mounted || fail "the mount is still there"
 kill "$hang" 2>/dev/null || true
