@@ -29,6 +29,7 @@
 #include "diag/diag_reader.h"
 #include "model/identity.h"
 #include "model/jobs.h"
+#include "model/refusals.h"
 #include "node/gpus.h"
 #include "segment/segment_log.h"
 #include "segment/segment_reader.h"
@@ -137,11 +138,13 @@ typedef struct member {
     uint32_t locations_opened; /* when they were looked at: segment_format.h */
     uint64_t exited_ns;        /* CLOCK_BOOTTIME */
     member_report_t report;
-    rmm_ring_cursor_t log_cursor;  /* of the journal, under its lock */
-    bool is_log_over;              /* likewise: read after its program's end */
-    _Atomic(uint64_t) events_lost; /* to readers of events_pipe */
-    _Atomic(bool) is_implausible;  /* figures of it cannot be true: figures.h */
-    _Atomic(bool) has_odd_stats;   /* statistics that are not shown: newer_stats.h */
+    rmm_ring_cursor_t log_cursor;     /* of the journal, under its lock */
+    rmm_ring_cursor_t refusal_cursor; /* both of refused.c */
+    uint64_t refusals_until_ns;       /* it is to be looked at; 0: it is not */
+    bool is_log_over;                 /* likewise: read after its program's end */
+    _Atomic(uint64_t) events_lost;    /* to readers of events_pipe */
+    _Atomic(bool) is_implausible;     /* figures of it cannot be true: figures.h */
+    _Atomic(bool) has_odd_stats;      /* statistics that are not shown: newer_stats.h */
     _Atomic(uint16_t)
         slot_hints[SLOT_HINTS]; /* where an instance id was seen: slots.c */
     slot_refusals_t refusals[REMEMBERED_SLOTS];
@@ -191,6 +194,7 @@ typedef struct model {
     totalled_t *totalled;
     uint32_t totalled_count, totalled_capacity;
     jobs_t jobs;
+    refusals_t refusals;
     identities_t ended; /* in the devices' totals: not to be counted again */
     uint32_t *vanished; /* serials of processes whose directories the kernel may know */
     uint32_t vanished_count, vanished_capacity;

@@ -15,6 +15,7 @@
 #include "programs/event_poll.h"
 #include "programs/holders.h"
 #include "programs/members.h"
+#include "programs/refused.h"
 #include "programs/shortage.h"
 #include "segment/open_in.h"
 #include "segment/process_check.h"
@@ -149,6 +150,7 @@ take(model_t *model, member_t *member, entry_t *entry, const char *name, pid_t p
         jobs_place(model, member->process);
     }
     (void)locations_find(model, member);
+    refused_touched(model, member);
     log_debug(
         "segment %s belongs to process %s", member->segment.name,
         member->process->name);

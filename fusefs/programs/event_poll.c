@@ -12,6 +12,7 @@
 #include "model/node_events.h"
 #include "model/slots.h"
 #include "programs/found.h"
+#include "programs/refused.h"
 
 #define PEAK_SHARE 8u    /* a peak is reported when it rose by this part */
 #define NAMED_SLOTS 64u  /* of a segment with more the resource is not looked for */
@@ -154,6 +155,7 @@ static void note_rise(
     event.device = look->location->device;
     event.count = rise;
     if (is_refusal) {
+        refused_touched(look->model, look->member);
         event.bytes = look->counts.reserved_bytes;
         find_resource(
             look->model, look->member, look->location->location, event.resource);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "programs/admission.h"
+#include "programs/refused.h"
 #include "programs/shortage.h"
 #include "segment/open_in.h"
 #include "support/daemon_log.h"
@@ -176,6 +177,16 @@ static void take_notice(void *arg, segment_dir_t *dir, const char *name, bool is
         take_out(scan, entry); /* another file has the name, or it was written again */
         entry->found_ns = model_clock_ns();
         put_new(scan, entry);
+    }
+}
+
+/* One that is not admitted yet is looked at when it is. */
+static void take_touch(void *arg, segment_dir_t *dir, const char *name)
+{
+    scan_t *scan = arg;
+    const entry_t *entry = entries_find(&dir->entries, name);
+    if (entry != NULL && entry->member != NULL) {
+        refused_touched(scan->model, entry->member);
     }
 }
 
@@ -352,6 +363,7 @@ void scan_init(scan_t *scan, model_t *model, dirs_t *dirs, long only_uid)
         TAILQ_INIT(&scan->waiting[i]);
     }
     dirs->name_changed = take_notice;
+    dirs->name_touched = take_touch;
     dirs->dir_dropped = drop_dir;
     dirs->callback_arg = scan;
 }

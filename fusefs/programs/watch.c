@@ -21,6 +21,7 @@
 #include "programs/holders.h"
 #include "programs/members.h"
 #include "programs/pods.h"
+#include "programs/refused.h"
 #include "programs/scan.h"
 #include "programs/snapshots.h"
 #include "programs/sweeps.h"
@@ -97,6 +98,7 @@ static void refresh(watch_t *watch)
         now = rmm__clock_ns(CLOCK_THREAD_CPUTIME_ID);
     }
     members_check_some(&watch->model);
+    refused_take(&watch->model);
     atomic_store_explicit(&watch->has_rest, has_more, memory_order_relaxed);
     atomic_store_explicit(
         &watch->has_without_gpu, members_note_without_gpu(&watch->model),

@@ -14,15 +14,14 @@ static const char *const type_names[EVENT_TYPE_COUNT] = {
 #undef X
 };
 
-static void put_time(text_t *text, uint64_t time_ns)
+void render_time(text_t *text, uint64_t time_ns)
 {
     time_t seconds = (time_t)(time_ns / 1000000000u);
     struct tm utc = {0};
     char date[32];
     (void)gmtime_r(&seconds, &utc);
     (void)strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &utc);
-    text_printf(
-        text, "{\"time\": \"%s.%09uZ\"", date, (unsigned)(time_ns % 1000000000u));
+    text_printf(text, "%s.%09uZ", date, (unsigned)(time_ns % 1000000000u));
 }
 
 static void put_string(text_t *text, const char *key, const char *value)
@@ -51,7 +50,9 @@ void render_node_event(const node_event_t *event, text_t *text)
     if (event->device != EVENT_NO_DEVICE) {
         tree_device_name(event->device, device);
     }
-    put_time(text, event->time_ns);
+    text_puts(text, "{\"time\": \"");
+    render_time(text, event->time_ns);
+    text_puts(text, "\"");
     put_string(text, "type", type_names[event->type]);
     put_number(text, "pid", event->pid > 0, (uint64_t)event->pid);
     put_number(text, "uid", event->uid != EVENT_NO_UID, event->uid);

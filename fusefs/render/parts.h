@@ -32,6 +32,8 @@ void render_string(text_t *text, const char *string);
 /* In quotes, as JSON and Prometheus both read it. */
 void put_quoted(text_t *text, const char *string);
 
+/* "2026-11-22T23:39:30.795848123Z" */
+void render_time(text_t *text, uint64_t time_ns);
 /* An object on one line. */
 void render_node_event(const node_event_t *event, text_t *text);
 

@@ -59,7 +59,7 @@ static int watch_fd(const dirs_t *dirs, int fd)
     (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
     int wd = dirs->inotify_fd < 0
                  ? -1
-                 : inotify_add_watch(dirs->inotify_fd, link, NAMES_CHANGE);
+                 : inotify_add_watch(dirs->inotify_fd, link, NAMES_CHANGE | IN_ATTRIB);
     if (wd < 0 && dirs->inotify_fd >= 0) {
         log_warn(
             "cannot watch a directory: %s; raise fs.inotify.max_user_watches",
@@ -73,9 +73,10 @@ static void watch_parent(dirs_t *dirs, int fd, const char *name)
 {
     char link[32];
     (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-    int wd = dirs->inotify_fd < 0
-                 ? -1
-                 : inotify_add_watch(dirs->inotify_fd, link, NAMES_CHANGE);
+    int wd =
+        dirs->inotify_fd < 0
+            ? -1
+            : inotify_add_watch(dirs->inotify_fd, link, NAMES_CHANGE | IN_MASK_ADD);
     if (wd < 0) {
         return; /* the next survey finds it */
     }
@@ -122,6 +123,20 @@ take_parent_event(dirs_t *dirs, const parent_dir_t *parent, const char *name)
     }
 }
 
+static void
+tell_name(const dirs_t *dirs, segment_dir_t *dir, uint32_t mask, const char *name)
+{
+    bool is_gone = (mask & (IN_DELETE | IN_MOVED_FROM)) != 0;
+    if (dirs->name_changed == NULL) {
+        return;
+    }
+    if ((mask & IN_ATTRIB) != 0) {
+        dirs->name_touched(dirs->callback_arg, dir, name);
+    } else {
+        dirs->name_changed(dirs->callback_arg, dir, name, is_gone);
+    }
+}
+
 static void take_event(dirs_t *dirs, const struct inotify_event *event)
 {
     const char *name = event->len > 0 ? event->name : "";
@@ -139,14 +154,12 @@ static void take_event(dirs_t *dirs, const struct inotify_event *event)
         return;
     }
     for (size_t i = 0; i < dirs->count; i++) {
-        segment_dir_t *dir = dirs->list[i];
-        if (dir->wd == event->wd && name[0] != '\0' && dirs->name_changed != NULL) {
-            bool is_gone = (event->mask & (IN_DELETE | IN_MOVED_FROM)) != 0;
-            dirs->name_changed(dirs->callback_arg, dir, name, is_gone);
+        if (dirs->list[i]->wd == event->wd && name[0] != '\0') {
+            tell_name(dirs, dirs->list[i], event->mask, name);
         }
     }
     for (size_t i = 0; i < dirs->parent_count; i++) {
-        if (dirs->parents[i].wd == event->wd) {
+        if (dirs->parents[i].wd == event->wd && (event->mask & IN_ATTRIB) == 0) {
             take_parent_event(dirs, &dirs->parents[i], name);
         }
     }

@@ -61,6 +61,8 @@ typedef struct segment_dir {
 /* A name appeared in a directory, or has another file; or it is gone. */
 typedef void (*dirs_name_fn)(
     void *arg, segment_dir_t *dir, const char *name, bool is_gone);
+/* The times of the file were changed. */
+typedef void (*dirs_touched_fn)(void *arg, segment_dir_t *dir, const char *name);
 /* A directory is about to be freed. */
 typedef void (*dirs_dropped_fn)(void *arg, segment_dir_t *dir);
 
@@ -89,7 +91,8 @@ typedef struct dirs {
     uint32_t count, capacity;
     parent_dir_t *parents;
     uint32_t parent_count, parent_capacity;
-    dirs_name_fn name_changed; /* of the scan, all three */
+    dirs_name_fn name_changed; /* of the scan, all four */
+    dirs_touched_fn name_touched;
     dirs_dropped_fn dir_dropped;
     void *callback_arg;
 } dirs_t;

@@ -34,6 +34,7 @@
 #include "driver/driver.h"
 #include "log/limit.h"
 #include "log/log.h"
+#include "publish/refusal_ring.h"
 #include "publish/trace.h"
 
 #define FAILURES_LOGGED_PER_SECOND 10
@@ -352,6 +353,7 @@ alloc_failed(rmm_resource_t *mr, const rmm_request_t *request, rmm_status_t stat
 {
     if (status == RMM_ERR_OUT_OF_MEMORY && request->user) {
         rmm__location_oom(mr->accounting.location);
+        rmm__refusal_put(&mr->accounting, request->bytes);
     }
     trace(mr, RMM_EVENT_FAILURE, NULL, request);
     if (request->user && rmm__log_is_on(failure_level(status))) {

@@ -204,6 +204,9 @@ static void fill_segment(rmm_segment_layout_t *segment, const char *driver)
     header->stripes_count = RMM_SEGMENT_STRIPES;
     header->location_stripes_offset = offsetof(rmm_segment_layout_t, location_stripes);
     header->slot_stripes_offset = offsetof(rmm_segment_layout_t, slot_stripes);
+    header->refusals_offset = offsetof(rmm_segment_layout_t, refusal_records);
+    header->refusals_stride = sizeof(rmm_segment_refusal_t);
+    header->refusals_count = RMM_REFUSAL_RECORDS;
     segment->log.floor = 1 + RMM_LOG_FLOOR;
     rmm__text_copy(header->driver, sizeof(header->driver), driver);
     rmm__process_identity(header);

@@ -46,6 +46,7 @@
 #define RMM_CONTROL_LEVEL_MAX 6u /* off */
 #define RMM_LOG_RECORDS 128u
 #define RMM_LOG_TEXT_BYTES 488u
+#define RMM_REFUSAL_RECORDS 16u
 
 typedef struct rmm_segment_header {
     uint64_t magic;
@@ -75,7 +76,10 @@ typedef struct rmm_segment_header {
     _Atomic(uint32_t) locations_opened; /* rises after a location's `used` was set */
     _Atomic(uint32_t) trim_seen;        /* control's trim_number that was obeyed */
     _Atomic(uint32_t) report_seen;      /* likewise, its report_number */
-    uint64_t reserved1[3];
+    /* the ring of refused allocations */
+    uint32_t refusals_offset, refusals_stride,
+        refusals_count; /* records; rmm_segment_refusals_t before them */
+    uint32_t reserved1[3];
 } rmm_segment_header_t;
 
 /* One statistic: where its uint64_t is in a record of `scope`, to which the words of
@@ -198,6 +202,30 @@ typedef struct rmm_segment_log_record {
     char text[RMM_LOG_TEXT_BYTES]; /* one line, cut */
 } rmm_segment_log_record_t;
 
+/*
+ * The newest refusals_count allocations that a user was refused for want of memory, a ring as the
+ * log's. After it has filled a record the program changes the times of its segment's file, which
+ * the daemon is notified of.
+ */
+typedef struct rmm_segment_refusals {
+    _Atomic(uint64_t) next; /* refusals since the start */
+    uint64_t reserved[7];
+} rmm_segment_refusals_t;
+
+typedef struct rmm_segment_refusal {
+    _Atomic(uint64_t) commit;
+    uint64_t time_ns;           /* CLOCK_REALTIME */
+    uint64_t bytes;             /* that were requested */
+    uint64_t device_free_bytes; /* as the driver last reported it; 0: it has not */
+    uint64_t current_bytes;     /* this and the next one: of the resource */
+    uint64_t reserved_bytes;
+    uint32_t location;
+    uint32_t instance_id; /* of the resource, like its type and name */
+    char type[24];
+    char name[64];
+    uint64_t reserved[6];
+} rmm_segment_refusal_t;
+
 /* Requests of the daemon for one location, for one slot. Each field is written whole. Limits
  * are looked at only while `wanted` of the page says so. */
 typedef struct rmm_control_location {
@@ -265,6 +293,8 @@ typedef struct rmm_segment_layout {
     rmm_segment_log_record_t log_records[RMM_LOG_RECORDS];
     rmm_segment_stripe_t location_stripes[RMM_SEGMENT_LOCATIONS][RMM_SEGMENT_STRIPES];
     rmm_segment_stripe_t slot_stripes[RMM_SEGMENT_SLOTS][RMM_SEGMENT_STRIPES];
+    rmm_segment_refusals_t refusals;
+    rmm_segment_refusal_t refusal_records[RMM_REFUSAL_RECORDS];
 } rmm_segment_layout_t;
 
 static_assert(
@@ -294,6 +324,9 @@ static_assert(
 static_assert(sizeof(rmm_segment_log_t) == 64, "log layout is ABI");
 static_assert(sizeof(rmm_segment_log_record_t) == 512, "log record layout is ABI");
 static_assert(offsetof(rmm_segment_log_record_t, text) == 24, "layout is ABI");
+static_assert(sizeof(rmm_segment_refusals_t) == 64, "head of refusals is ABI");
+static_assert(sizeof(rmm_segment_refusal_t) == 192, "refusal layout is ABI");
+static_assert(offsetof(rmm_segment_header_t, refusals_offset) == 488, "layout is ABI");
 static_assert(offsetof(rmm_control_page_t, log_level) == 36, "control layout is ABI");
 static_assert(offsetof(rmm_control_page_t, trace_enable) == 40, "layout is ABI");
 static_assert(offsetof(rmm_control_page_t, wanted) == 44, "layout is ABI");

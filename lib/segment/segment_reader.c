@@ -107,20 +107,36 @@ static rmm_segment_verdict_t check_section(
     return check_extent(header, section, reason);
 }
 
-/* Its head stands before its records. */
-static rmm_segment_verdict_t check_log(const rmm_segment_header_t *header, char *reason)
+/* The head of a ring stands before its records. */
+static rmm_segment_verdict_t check_ring(
+    const rmm_segment_header_t *header, const section_t *section, size_t head_bytes,
+    char *reason)
 {
-    const section_t section = {
+    if (section->offset < (uint64_t)header->header_bytes + head_bytes) {
+        return refuse(
+            reason, "%s: its records at offset %u leave no room for its head",
+            section->what, section->offset);
+    }
+    return check_section(header, section, reason);
+}
+
+static rmm_segment_verdict_t
+check_rings(const rmm_segment_header_t *header, char *reason)
+{
+    const section_t log = {
         "log", header->log_offset, header->log_stride, header->log_count,
         LOG_LEAST_STRIDE};
+    const section_t refusals = {
+        "refusals", header->refusals_offset, header->refusals_stride,
+        header->refusals_count, sizeof(rmm_segment_refusal_t)};
 
-    if (header->log_offset <
-        (uint64_t)header->header_bytes + sizeof(rmm_segment_log_t)) {
-        return refuse(
-            reason, "log: its records at offset %u leave no room for its head",
-            header->log_offset);
+    if (log.count != 0 && check_ring(header, &log, sizeof(rmm_segment_log_t), reason) !=
+                              RMM_SEGMENT_GOOD) {
+        return RMM_SEGMENT_REFUSED;
     }
-    return check_section(header, &section, reason);
+    return refusals.count != 0
+               ? check_ring(header, &refusals, sizeof(rmm_segment_refusals_t), reason)
+               : RMM_SEGMENT_GOOD;
 }
 
 /* Each record has a row of stripes, which is read whole. */
@@ -162,7 +178,7 @@ check_sections(const rmm_segment_header_t *header, char *reason)
             return RMM_SEGMENT_REFUSED;
         }
     }
-    if (header->log_count != 0 && check_log(header, reason) != RMM_SEGMENT_GOOD) {
+    if (check_rings(header, reason) != RMM_SEGMENT_GOOD) {
         return RMM_SEGMENT_REFUSED;
     }
     return header->stripes_count == 0 ? RMM_SEGMENT_GOOD

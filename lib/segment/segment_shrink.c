@@ -302,6 +302,34 @@ static bool put_log(image_t *image)
                image->segment, &again, true, put_message, &messages) == 0;
 }
 
+/* --- refusals ----------------------------------------------------------------------- */
+
+/* The ring as it is; none if nothing was refused. */
+static bool put_refusals(image_t *image)
+{
+    const rmm_segment_header_t *from = &image->segment->header;
+    const size_t head_bytes = sizeof(rmm_segment_refusals_t);
+    size_t bytes = head_bytes + (size_t)from->refusals_stride * from->refusals_count;
+    rmm_segment_refusals_t head;
+    off_t begin = (off_t)(from->refusals_offset - head_bytes);
+    uint32_t at;
+
+    image->header->refusals_count = 0;
+    if (from->refusals_count == 0 ||
+        pread(image->segment->fd, &head, head_bytes, begin) != (ssize_t)head_bytes ||
+        atomic_load_explicit(&head.next, memory_order_relaxed) == 0) {
+        return true;
+    }
+    at = take(image, bytes);
+    if (at == 0 ||
+        pread(image->segment->fd, image->bytes + at, bytes, begin) != (ssize_t)bytes) {
+        return false;
+    }
+    image->header->refusals_offset = at + (uint32_t)head_bytes;
+    image->header->refusals_count = from->refusals_count;
+    return true;
+}
+
 /* --- the file ----------------------------------------------------------------------- */
 
 static bool fill(image_t *image)
@@ -316,7 +344,7 @@ static bool fill(image_t *image)
     header->stripes_stride = header->stripes_count = 0;
     header->location_stripes_offset = header->slot_stripes_offset = 0;
     if (!put_schema(image) || !put_locations(image) || !put_slots(image) ||
-        !put_log(image)) {
+        !put_log(image) || !put_refusals(image)) {
         return false;
     }
     header->segment_bytes = image->used;

@@ -18,10 +18,11 @@ for name in theirs ours; do
     gpu "$name" 0
     tell "$name" alloc 0 1000
     tell "$name" resource 1 pool "pool_$name" 0 0
+    tell "$name" refuse 1 7000
 done
 theirs=${program_pid[theirs]}
 ours=${program_pid[ours]}
-tables="metrics metrics.all rmm.prom metrics.om json top index.html processes users cgroups jobs gpu0/processes daemon/rejected daemon/over_budget"
+tables="oom oom.json metrics metrics.all rmm.prom metrics.om json top index.html processes users cgroups jobs gpu0/processes daemon/rejected daemon/over_budget"
 
 can() { # COMMAND...: as B
     "${b[@]}" "$@" >"$work/seen" 2>"$work/errors"

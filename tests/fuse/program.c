@@ -52,6 +52,7 @@
 #include "harness/mounts.h"
 #include "log/log.h"
 #include "publish/accounting.h"
+#include "publish/refusal_ring.h"
 #include "publish/trace.h"
 
 #define RESOURCES_MAX 600
@@ -294,6 +295,15 @@ static void do_events(uint32_t count)
     }
 }
 
+/* bytes: of a user's request; 0: the resource was asked by another one. */
+static void refuse(uint32_t id, uint64_t bytes)
+{
+    rmm__accounting_oom(&resources[id]);
+    if (bytes != 0) {
+        rmm__refusal_put(&resources[id], bytes);
+    }
+}
+
 static bool obey(const char *line)
 {
     char verb[16] = "";
@@ -344,7 +354,7 @@ static bool obey(const char *line)
     }
     if (strcmp(verb, "refuse") == 0 && id < RESOURCES_MAX &&
         resources[id].slot != NULL) {
-        rmm__accounting_oom(&resources[id]);
+        refuse(id, bytes);
         return true;
     }
     if (strcmp(verb, "oom") == 0) {

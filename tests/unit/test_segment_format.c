@@ -36,6 +36,8 @@ static const row_t file_rows[] = {
     ROW(rmm_segment_layout_t, log_records),
     ROW(rmm_segment_layout_t, location_stripes),
     ROW(rmm_segment_layout_t, slot_stripes),
+    ROW(rmm_segment_layout_t, refusals),
+    ROW(rmm_segment_layout_t, refusal_records),
 };
 
 static const row_t header_rows[] = {
@@ -73,6 +75,9 @@ static const row_t header_rows[] = {
     ROW(rmm_segment_header_t, locations_opened),
     ROW(rmm_segment_header_t, trim_seen),
     ROW(rmm_segment_header_t, report_seen),
+    ROW(rmm_segment_header_t, refusals_offset),
+    ROW(rmm_segment_header_t, refusals_stride),
+    ROW(rmm_segment_header_t, refusals_count),
     ROW(rmm_segment_header_t, reserved1),
 };
 
@@ -126,6 +131,25 @@ static const row_t log_record_rows[] = {
     ROW(rmm_segment_log_record_t, commit), ROW(rmm_segment_log_record_t, time_ns),
     ROW(rmm_segment_log_record_t, thread), ROW(rmm_segment_log_record_t, level),
     ROW(rmm_segment_log_record_t, length), ROW(rmm_segment_log_record_t, text),
+};
+
+static const row_t refusals_rows[] = {
+    ROW(rmm_segment_refusals_t, next),
+    ROW(rmm_segment_refusals_t, reserved),
+};
+
+static const row_t refusal_rows[] = {
+    ROW(rmm_segment_refusal_t, commit),
+    ROW(rmm_segment_refusal_t, time_ns),
+    ROW(rmm_segment_refusal_t, bytes),
+    ROW(rmm_segment_refusal_t, device_free_bytes),
+    ROW(rmm_segment_refusal_t, current_bytes),
+    ROW(rmm_segment_refusal_t, reserved_bytes),
+    ROW(rmm_segment_refusal_t, location),
+    ROW(rmm_segment_refusal_t, instance_id),
+    ROW(rmm_segment_refusal_t, type),
+    ROW(rmm_segment_refusal_t, name),
+    ROW(rmm_segment_refusal_t, reserved),
 };
 
 static const row_t events_rows[] = {
@@ -266,6 +290,8 @@ static const table_t tables[] = {
     TABLE("## Stripe", stripe_rows, rmm_segment_stripe_t),
     TABLE("## Log", log_rows, rmm_segment_log_t),
     TABLE("## Log record", log_record_rows, rmm_segment_log_record_t),
+    TABLE("## Refusals", refusals_rows, rmm_segment_refusals_t),
+    TABLE("## Refusal record", refusal_rows, rmm_segment_refusal_t),
     TABLE("## Events file", events_rows, rmm_events_header_t),
     TABLE("## Event", event_rows, rmm_events_record_t),
     TABLE("## Control page", control_rows, rmm_control_page_t),
@@ -354,6 +380,7 @@ static const constant_t constants[] = {
     CONSTANT(RMM_SCHEMA_MAX),
     CONSTANT(RMM_LOG_RECORDS),
     CONSTANT(RMM_LOG_TEXT_BYTES),
+    CONSTANT(RMM_REFUSAL_RECORDS),
 };
 
 TEST_CASE(the_document_has_the_constants)

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Finds refused allocations; see refused.h. */
+#include "programs/refused.h"
+
+#include <string.h>
+
+#include "model/level_figures.h"
+#include "segment/segment_refusals.h"
+
+#define REFUSED_LOOK_NS 10000000u
+
+/* --- who holds what ------------------------------------------------------------------- */
+
+static uint64_t held_by(const figures_t *figures)
+{
+    uint64_t current = figures->current_bytes, reserved = figures->reserved_bytes;
+    current = current != FIGURE_UNKNOWN ? current : 0;
+    reserved = reserved != FIGURE_UNKNOWN ? reserved : 0;
+    return reserved > current ? reserved : current;
+}
+
+/* In its place among those that hold more; the least one drops out where there is no room. */
+static void insert_holder(refusal_scene_t *scene, const refusal_holder_t *holder)
+{
+    uint32_t at = scene->count;
+    if (scene->count == REFUSAL_HOLDERS_MAX) {
+        const refusal_holder_t *least = &scene->holders[--at];
+        bool is_less = holder->held_bytes <= least->held_bytes;
+        scene->more++;
+        scene->more_bytes += is_less ? holder->held_bytes : least->held_bytes;
+        if (is_less) {
+            return;
+        }
+    } else {
+        scene->count++;
+    }
+    while (at > 0 && scene->holders[at - 1].held_bytes < holder->held_bytes) {
+        scene->holders[at] = scene->holders[at - 1];
+        at--;
+    }
+    scene->holders[at] = *holder;
+}
+
+static const char *comm_of(const process_t *process)
+{
+    const member_t *member = process_readable_member(process);
+    return member != NULL ? member->segment.header.comm : "";
+}
+
+static void
+look_at_holders(const model_t *model, uint32_t device, refusal_scene_t *scene)
+{
+    memset(scene, 0, sizeof(*scene));
+    scene->clock_ns = model_clock_ns();
+    for (uint32_t i = 0; i < model->process_count; i++) {
+        const process_t *process = model->processes[i];
+        refusal_holder_t holder = {.uid = process->uid};
+        figures_t figures;
+        if (!process_is_live(process) ||
+            !figures_of_process(process, device, 0, &figures) ||
+            held_by(&figures) == 0) {
+            continue;
+        }
+        holder.held_bytes = held_by(&figures);
+        holder.current_bytes =
+            figures.current_bytes != FIGURE_UNKNOWN ? figures.current_bytes : 0;
+        memcpy(holder.process, process->name, sizeof(holder.process));
+        memcpy(holder.comm, comm_of(process), sizeof(holder.comm));
+        insert_holder(scene, &holder);
+    }
+}
+
+/* That of the last refusal on this device, if it is new enough. */
+static void set_scene(const model_t *model, refusal_t *refusal)
+{
+    const refusal_t *last = refusals_last(&model->refusals);
+    if (last != NULL && last->device == refusal->device &&
+        model_clock_ns() - last->scene.clock_ns < REFUSED_SCENE_NS) {
+        refusal->scene = last->scene;
+    } else if (refusal->device != DEVICE_NONE) {
+        look_at_holders(model, refusal->device, &refusal->scene);
+    }
+}
+
+/* --- one refusal ---------------------------------------------------------------------- */
+
+static uint32_t device_of(const member_t *member, uint32_t location)
+{
+    for (uint32_t i = 0; i < member->location_count; i++) {
+        if (member->locations[i].location == location) {
+            return member->locations[i].device;
+        }
+    }
+    return DEVICE_NONE;
+}
+
+static void fill(refusal_t *refusal, const member_t *member, const rmm_refusal_t *facts)
+{
+    const process_t *process = member->process;
+    const job_t *job = process->jobs[JOB_SLURM_JOB];
+    *refusal = (refusal_t){
+        .time_ns = facts->time_ns,
+        .bytes = facts->bytes,
+        .device_free_bytes = facts->device_free_bytes,
+        .current_bytes = facts->current_bytes,
+        .reserved_bytes = facts->reserved_bytes,
+        .instance_id = facts->instance_id,
+        .uid = process->uid,
+        .device = device_of(member, facts->location)};
+    memcpy(refusal->type, facts->type, sizeof(refusal->type));
+    memcpy(refusal->name, facts->name, sizeof(refusal->name));
+    memcpy(refusal->process, process->name, sizeof(refusal->process));
+    memcpy(refusal->comm, member->segment.header.comm, sizeof(refusal->comm));
+    if (job != NULL) {
+        memcpy(refusal->job, job->name, sizeof(refusal->job));
+    }
+}
+
+typedef struct taking {
+    model_t *model;
+    const member_t *member;
+} taking_t;
+
+static void note(const rmm_refusal_t *facts, void *arg)
+{
+    const taking_t *taking = arg;
+    refusal_t refusal;
+    if (facts->time_ns < taking->model->started_real_ns) {
+        return; /* nobody knows any more who held what */
+    }
+    fill(&refusal, taking->member, facts);
+    set_scene(taking->model, &refusal);
+    refusals_add(&taking->model->refusals, &refusal);
+}
+
+/* --- programs ------------------------------------------------------------------------- */
+
+void refused_touched(model_t *model, member_t *member)
+{
+    member->refusals_until_ns = model_clock_ns() + REFUSED_LOOK_NS;
+    model->refusals.is_due = true;
+}
+
+static void take_of(model_t *model, member_t *member)
+{
+    taking_t taking = {model, member};
+    uint64_t lost = member->refusal_cursor.lost;
+    if (member->state != MEMBER_UNREADABLE) {
+        (void)rmm__segment_read_refusals(
+            &member->segment, &member->refusal_cursor, member->state != MEMBER_LIVE,
+            note, &taking);
+        model->refusals.lost += member->refusal_cursor.lost - lost;
+    }
+}
+
+void refused_take(model_t *model)
+{
+    uint64_t now = model_clock_ns();
+    if (!model->refusals.is_due) {
+        return;
+    }
+    model->refusals.is_due = false;
+    for (uint32_t i = 0; i < model->member_count; i++) {
+        member_t *member = model->members[i];
+        if (member->refusals_until_ns != 0) {
+            take_of(model, member);
+            if (member->refusals_until_ns <= now) {
+                member->refusals_until_ns = 0;
+            } else {
+                model->refusals.is_due = true;
+            }
+        }
+    }
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `oom` for people, and `oom.json` for programs: the last allocations that were refused for want of
+ * memory, the last one first, each with who held the memory then. Refusals and holders of users
+ * that are hidden from the reader are left out; what those held is in one sum.
+ */
+#include "render/parts.h"
+#include "render/printers.h"
+
+static bool is_shown(const model_t *model, uid_t uid, const text_t *text)
+{
+    return hiding_shows(&model->hiding, uid, text->uid, text->is_member);
+}
+
+static const char *gpu_name(uint32_t device, char name[16])
+{
+    if (device == DEVICE_NONE) {
+        return "-";
+    }
+    tree_device_name(device, name);
+    return name;
+}
+
+/* What is not in the list for this reader. */
+typedef struct rest {
+    uint32_t programs;
+    uint64_t bytes;
+} rest_t;
+
+static rest_t
+rest_of(const model_t *model, const refusal_scene_t *scene, const text_t *text)
+{
+    rest_t rest = {scene->more, scene->more_bytes};
+    for (uint32_t i = 0; i < scene->count; i++) {
+        if (!is_shown(model, scene->holders[i].uid, text)) {
+            rest.programs++;
+            rest.bytes += scene->holders[i].held_bytes;
+        }
+    }
+    return rest;
+}
+
+/* --- for people ----------------------------------------------------------------------- */
+
+static void put_holder(text_t *text, const refusal_holder_t *holder)
+{
+    text_printf(text, "  held %s %u", holder->process, (unsigned)holder->uid);
+    text_puts(text, " ");
+    render_column(text, holder->held_bytes);
+    render_column(text, holder->current_bytes);
+    render_string(text, holder->comm);
+}
+
+static void
+put_holders(const model_t *model, text_t *text, const refusal_scene_t *scene)
+{
+    rest_t rest = rest_of(model, scene, text);
+    for (uint32_t i = 0; i < scene->count; i++) {
+        if (is_shown(model, scene->holders[i].uid, text)) {
+            put_holder(text, &scene->holders[i]);
+        }
+    }
+    if (rest.programs > 0) {
+        text_printf(text, "  held by %u more ", rest.programs);
+        render_value(text, rest.bytes);
+    }
+}
+
+static void put_refusal(const model_t *model, text_t *text, const refusal_t *refusal)
+{
+    char gpu[16];
+    render_time(text, refusal->time_ns);
+    text_printf(
+        text, " %s %u %s ", refusal->process, (unsigned)refusal->uid,
+        gpu_name(refusal->device, gpu));
+    render_column(text, refusal->bytes);
+    render_column(
+        text,
+        refusal->device_free_bytes != 0 ? refusal->device_free_bytes : FIGURE_UNKNOWN);
+    render_column(text, refusal->current_bytes);
+    render_column(text, refusal->reserved_bytes);
+    text_printf(text, "%u.", refusal->instance_id);
+    text_put_foreign(text, refusal->name);
+    text_puts(text, " ");
+    text_put_foreign(text, refusal->job[0] != '\0' ? refusal->job : "-");
+    text_puts(text, " ");
+    render_string(text, refusal->comm);
+    put_holders(model, text, &refusal->scene);
+}
+
+void print_oom(const subject_t *subject, text_t *text)
+{
+    const model_t *model = subject->model;
+    text_puts(
+        text,
+        "#time process uid gpu bytes device_free_bytes current_bytes reserved_bytes "
+        "resource job comm\n#  held process uid held_bytes current_bytes comm\n");
+    for (uint32_t i = model->refusals.count; i > 0; i--) {
+        const refusal_t *refusal = model->refusals.items[i - 1];
+        if (is_shown(model, refusal->uid, text)) {
+            put_refusal(model, text, refusal);
+        }
+    }
+}
+
+/* --- for programs --------------------------------------------------------------------- */
+
+static void put_member(text_t *text, const char *key, const char *value)
+{
+    text_printf(text, ", \"%s\": ", key);
+    if (value[0] != '\0') {
+        put_quoted(text, value);
+    } else {
+        text_puts(text, "null");
+    }
+}
+
+static void put_number(text_t *text, const char *key, uint64_t value)
+{
+    text_printf(text, ", \"%s\": ", key);
+    render_number(text, value);
+}
+
+static void
+put_json_holders(const model_t *model, text_t *text, const refusal_scene_t *scene)
+{
+    const char *separator = "";
+    rest_t rest = rest_of(model, scene, text);
+    text_puts(text, ", \"holders\": [");
+    for (uint32_t i = 0; i < scene->count; i++) {
+        const refusal_holder_t *holder = &scene->holders[i];
+        if (is_shown(model, holder->uid, text)) {
+            text_printf(text, "%s\n  {\"process\": ", separator);
+            put_quoted(text, holder->process);
+            put_number(text, "uid", holder->uid);
+            put_number(text, "held_bytes", holder->held_bytes);
+            put_number(text, "current_bytes", holder->current_bytes);
+            put_member(text, "comm", holder->comm);
+            text_puts(text, "}");
+            separator = ",";
+        }
+    }
+    text_puts(text, "]");
+    put_number(text, "other_holders", rest.programs);
+    put_number(text, "other_held_bytes", rest.bytes);
+}
+
+static void
+put_json_refusal(const model_t *model, text_t *text, const refusal_t *refusal)
+{
+    char gpu[16];
+    text_puts(text, "{\"time\": \"");
+    render_time(text, refusal->time_ns);
+    text_puts(text, "\"");
+    put_number(text, "number", refusal->serial);
+    put_member(text, "process", refusal->process);
+    put_number(text, "uid", refusal->uid);
+    put_member(text, "comm", refusal->comm);
+    put_member(text, "slurm_job", refusal->job);
+    put_member(
+        text, "gpu",
+        refusal->device != DEVICE_NONE ? gpu_name(refusal->device, gpu) : "");
+    put_number(text, "resource_id", refusal->instance_id);
+    put_member(text, "resource", refusal->name);
+    put_member(text, "type", refusal->type);
+    put_number(text, "bytes", refusal->bytes);
+    text_puts(text, ", \"device_free_bytes\": ");
+    if (refusal->device_free_bytes != 0) {
+        render_number(text, refusal->device_free_bytes);
+    } else {
+        text_puts(text, "null");
+    }
+    put_number(text, "current_bytes", refusal->current_bytes);
+    put_number(text, "reserved_bytes", refusal->reserved_bytes);
+    put_json_holders(model, text, &refusal->scene);
+    text_puts(text, "}");
+}
+
+void print_oom_json(const subject_t *subject, text_t *text)
+{
+    const model_t *model = subject->model;
+    const char *separator = "";
+    text_puts(text, "{\"schema_version\": 1, \"refusals\": [");
+    for (uint32_t i = model->refusals.count; i > 0; i--) {
+        const refusal_t *refusal = model->refusals.items[i - 1];
+        if (is_shown(model, refusal->uid, text)) {
+            text_printf(text, "%s\n", separator);
+            put_json_refusal(model, text, refusal);
+            separator = ",";
+        }
+    }
+    text_printf(
+        text, "],\n\"lost\": %llu}\n", (unsigned long long)model->refusals.lost);
+}
