@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# A real Prometheus scrapes /rmm/rmm.prom through node_exporter's textfile collector while a trace
-# is replayed: PromQL gives the figures of the files, joined with a series of DCGM; it loads the
-# alert rules; and every query of the Grafana dashboard returns data.
+# A real Prometheus scrapes rmm-exporter, and /rmm/rmm.prom through node_exporter's textfile collector,
+# while a trace is replayed: PromQL gives the figures of the files, joined with a series of DCGM; it
+# loads the alert rules; and every query of the Grafana dashboard returns data. When the daemon hangs,
+# rmm_up is 0, and node_exporter, which answers no more, goes on after it without a restart.
 # shellcheck source=tests/fuse/common.sh
 . "$(dirname "$0")/common.sh"
 for program in prometheus prometheus-node-exporter promtool; do
@@ -12,6 +13,9 @@ source=${test_path%/tests/fuse/*}
 monitoring=$source/fusefs/monitoring
 replay=${RMMFS%/fusefs/*}/tools/replay/rmm-replay
 [ -x "$replay" ] || skip "built without rmm-replay"
+# shellcheck source=tests/fuse/exporter.sh
+. "${test_path%/*}/exporter.sh"
+[ -x "$exporter_program" ] || skip "built without rmm-exporter"
 
 # Each rule fires where it must, and stays silent where it must.
 cp "$monitoring/rmm.rules.yml" "$source/tests/fuse/rmm.rules_test.yml" "$work"
@@ -43,13 +47,18 @@ DCGM_FI_DEV_FB_USED{gpu="0",UUID="SIM-0",device="nvidia0",modelName="Simulated G
 END
 prometheus-node-exporter --collector.disable-defaults --collector.textfile \
     --collector.textfile.directory="$work/textfile" \
-    --web.listen-address="127.0.0.1:$exporter_port" >"$work/exporter.log" 2>&1 &
+    --web.listen-address="127.0.0.1:$exporter_port" >"$work/node_exporter.log" 2>&1 &
+start_exporter --timeout 0.3
 cat >"$work/prometheus.yml" <<END
 global: {scrape_interval: 500ms, evaluation_interval: 500ms}
 rule_files: [rmm.rules.yml]
 scrape_configs:
   - job_name: node
     static_configs: [{targets: ["127.0.0.1:$exporter_port"]}]
+  - job_name: rmm
+    static_configs: [{targets: ["127.0.0.1:$port"]}]
+    metric_relabel_configs: # the other series are there by the textfile
+      - {source_labels: [__name__], regex: rmm_up|rmm_daemon_segments, action: keep}
 END
 promtool check config "$work/prometheus.yml" >"$work/config" 2>&1 || fail "config: $(cat "$work/config")"
 prometheus --config.file="$work/prometheus.yml" --storage.tsdb.path="$work/tsdb" \
@@ -105,6 +114,9 @@ assert value('rmm_device_capacity_bytes{gpu="0"}') == 85899345920
 joined = query('DCGM_FI_DEV_FB_USED * 2^20 - on (gpu, UUID) rmm_device_reserved_bytes')
 assert joined[0]['metric']['UUID'] == 'SIM-0', joined
 query('node_textfile_scrape_error == 0')
+query('rmm_up{job="rmm"} == 1')
+query('rmm_daemon_segments{job="rmm"} == 2')
+query('scrape_samples_scraped{job="rmm"} > 30')
 query('count(rmm_process_up{comm="rmm-replay"} == 1) > 0')
 rules = until('rules', lambda: ask('rules')['groups'], bool)[0]['rules']
 assert len(rules) == 6 and all(rule['health'] in ('ok', 'unknown') for rule in rules), rules
@@ -120,7 +132,24 @@ assert queries > 15, queries
 print(queries, 'queries of the dashboard return data')
 END
 python3 "$work/ask.py" "$prometheus_port" "${program_pid[constant]}" "$monitoring/rmm-dashboard.json" >"$work/answers" 2>&1 ||
-    fail "$(tail -n 5 "$work/answers"; tail -n 3 "$work/prometheus.log" "$work/exporter.log")"
+    fail "$(tail -n 5 "$work/answers"; tail -n 3 "$work/prometheus.log" "$work/node_exporter.log")"
 cat "$work/answers"
+
+prometheus_has() { # QUERY: a question, for eventually
+    curl -s -m 10 -G "http://127.0.0.1:$prometheus_port/api/v1/query" --data-urlencode "query=$1" | grep -q '"value"'
+}
+node_exporter_answers() { # STATUS
+    [ "$(curl -s -m 5 -o /dev/null -w '%{http_code}' "http://127.0.0.1:$exporter_port/metrics")" = "$1" ]
+}
+kill -STOP "$daemon"
+eventually prometheus_has 'rmm_up{job="rmm"} == 0 and up{job="rmm"} == 1'
+for _ in $(seq 45); do
+    curl -s -m 0.1 -o /dev/null "http://127.0.0.1:$exporter_port/metrics" || true
+done
+eventually node_exporter_answers 503
+kill -CONT "$daemon"
+eventually node_exporter_answers 200
+eventually prometheus_has 'rmm_up{job="rmm"} == 1'
+stop_exporter
 end_program constant
 stop_daemon

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # The unit under a real systemd, which is PID 1 of a container of its own: it starts the daemon, waits
 # until it is ready, starts it again after a SIGKILL and when it stands still, and stops it. Figures
-# outlive all of that, and lines in the journal have priorities.
+# outlive all of that, and lines in the journal have priorities. The units of rmm-exporter: it serves
+# the tree as a user of its own, also by a socket, and starts and stops while the daemon hangs.
 # shellcheck source=tests/fuse/common.sh
 . "$(dirname "$0")/common.sh"
 
@@ -45,7 +46,7 @@ if [ "${1:-}" = inside ]; then
     work=$2 root=$2/root
     mount --make-rprivate /
     make_root "$root" "$work/programs"
-    cp "$work/rmmfs.service" "$root/etc/systemd/system"
+    cp "$work"/*.service "$work"/*.socket "$root/etc/systemd/system"
     # What a test cannot wait for.
     printf '[Service]\nWatchdogSec=2\nTimeoutAbortSec=1\nEnvironment=ASAN_OPTIONS=%s\n' "${ASAN_OPTIONS:-}" \
         >"$root/etc/systemd/system/rmmfs.service.d/test.conf"
@@ -55,6 +56,7 @@ if [ "${1:-}" = inside ]; then
     cd "$root"
     pivot_root . old
     umount -l old
+    mount --make-rshared / # as systemd does outside of containers: units with mounts of their own see new ones
     exec env -i container=test PATH=/usr/bin:/bin:/usr/sbin:/sbin /lib/systemd/systemd \
         --system --unit=test.target --log-target=console --show-status=no
 fi
@@ -79,6 +81,11 @@ leave() {
 }
 trap leave EXIT
 mkdir "$work/root" "$work/programs"
+exporter=${RMM_EXPORTER:-$build/tools/exporter/rmm-exporter}
+[ ! -x "$exporter" ] || cp "$exporter" "$work/programs"
+units=${test_path%/tests/*}/tools/exporter
+sed "s,@RMM_EXPORTER_BINDIR@,/mnt," "$units/rmm-exporter.service.in" >"$work/rmm-exporter.service"
+cp "$units/rmm-exporter.socket" "$work"
 cp "$RMMFS" "$RMMFS_PROGRAM" "$work/programs"
 sed "s,@RMMFS_BINDIR@,/mnt," "${test_path%/tests/*}/fusefs/rmmfs.service.in" >"$work/rmmfs.service"
 (
@@ -133,4 +140,33 @@ inside journalctl -q -u rmmfs.service -o cat -p info >"$work/info"
 inside journalctl -q -u rmmfs.service -o cat -p err >"$work/errors"
 grep -q "mounted on /rmm" "$work/info" || fail "the journal has $(cat "$work/info")"
 ! grep -q "mounted on /rmm" "$work/errors" || fail "information has the priority of an error"
+
+# --- rmm-exporter --------------------------------------------------------------------------
+
+[ -x "$work/programs/rmm-exporter" ] || { inside systemctl stop rmmfs.service; exit 0; }
+served() { inside curl -s -m 20 http://127.0.0.1:19400/metrics 2>/dev/null | grep -qx "rmm_up $1"; }
+inside /usr/sbin/ip link set lo up
+inside systemctl start rmm-exporter.service || fail "rmm-exporter: $(inside journalctl -q -u rmm-exporter)"
+eventually served 1
+server=$(inside systemctl show -P MainPID rmm-exporter.service)
+[ "$(inside stat -c %u "/proc/$server")" != 0 ] || fail "rmm-exporter runs as root"
+
+# The daemon hangs, and no watchdog ends it.
+inside sh -c 'printf "[Service]\nWatchdogSec=0\n" >/etc/systemd/system/rmmfs.service.d/test.conf'
+inside systemctl daemon-reload
+inside systemctl restart rmmfs.service
+eventually served 1
+inside kill -STOP "$(property MainPID)"
+eventually served 0
+timeout 120 nsenter -t "$(pid_1)" -m -p -C -u -i -n systemctl restart rmm-exporter.service ||
+    fail "while the daemon hangs, rmm-exporter does not start: $(inside journalctl -q -u rmm-exporter)"
+eventually served 0
+inside kill -CONT "$(property MainPID)"
+eventually served 1
+inside systemctl stop rmm-exporter.service
+[ "$(inside systemctl show -P Result rmm-exporter.service)" = success ] || fail "the end of rmm-exporter"
+
+inside systemctl start rmm-exporter.socket
+eventually served 1
+inside systemctl stop rmm-exporter.socket rmm-exporter.service
 inside systemctl stop rmmfs.service
