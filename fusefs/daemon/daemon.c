@@ -191,7 +191,8 @@ static void ignore_wake(int number)
 
 /* Before the mount, or a signal would leave one that no process serves: what comes is pending until
  * run_signals() takes it. Not earlier: what looks at the mount point may wait for another daemon
- * that does not answer, and then a signal ends it. */
+ * that does not answer, and then a signal ends it. The mask is set, not added to: a container's
+ * runtime may leave SIGUSR1 blocked, without which main does not notice the end. */
 static void hold_signals(void)
 {
     const struct sigaction wake = {.sa_handler = ignore_wake}; /* no SA_RESTART */
@@ -200,7 +201,7 @@ static void hold_signals(void)
     (void)sigaction(SIGUSR1, &wake, NULL);
     (void)signal(SIGPIPE, SIG_IGN);
     (void)signal(SIGXFSZ, SIG_IGN); /* the write fails, and is reported like others */
-    (void)pthread_sigmask(SIG_BLOCK, &set, NULL);
+    (void)pthread_sigmask(SIG_SETMASK, &set, NULL);
 }
 
 static bool is_asked_to_end(void)

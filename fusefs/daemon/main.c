@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <malloc.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,6 +50,8 @@ int main(int argc, char **argv)
     options_t options;
     (void)argc;
     return_freed_memory();
+    (void)signal(
+        SIGCHLD, SIG_DFL); /* ignored, the ends of children could not be waited for */
     if (!options_parse(&options, argv)) {
         return EXIT_USAGE;
     }

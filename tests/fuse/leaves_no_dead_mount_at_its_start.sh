@@ -73,3 +73,11 @@ for limit in $(seq 14000 3000 50000); do
     ! is_mounted || fail "with $limit KiB of addresses it left a mount: $(cat "$work/told")"
     grep -qv '\[info\]' "$work/told" || fail "with $limit KiB of addresses it did not say why it ended"
 done
+
+# One that was started with signals blocked or ignored, as by a runtime that starts a container again, ends.
+printf '#!/bin/sh\nexec env --block-signal --ignore-signal=CHLD %s "$@"\n' "$real" >"$work/blocked"
+chmod +x "$work/blocked"
+RMMFS=$work/blocked
+start_daemon
+"$RMMFS" --ping "$mnt" || fail "--ping fails with SIGCHLD ignored"
+stop_daemon
