@@ -13,11 +13,6 @@ void refusals_fini(refusals_t *refusals)
     refusals->count = 0;
 }
 
-const refusal_t *refusals_last(const refusals_t *refusals)
-{
-    return refusals->count > 0 ? refusals->items[refusals->count - 1] : NULL;
-}
-
 static uint32_t count_of(const refusals_t *list, uid_t uid)
 {
     uint32_t count = 0;

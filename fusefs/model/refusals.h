@@ -62,9 +62,6 @@ typedef struct refusals {
 
 void refusals_fini(refusals_t *refusals);
 
-/* The last one; NULL: there is none. */
-const refusal_t *refusals_last(const refusals_t *refusals);
-
 /* A copy. Without memory it is counted as lost. */
 void refusals_add(refusals_t *refusals, const refusal_t *refusal);
 

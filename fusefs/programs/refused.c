@@ -8,6 +8,7 @@
 #include "segment/segment_refusals.h"
 
 #define REFUSED_LOOK_NS 10000000u
+#define REFUSED_RING_MAX 256u /* the library's has 16; a longer one is not read */
 
 /* --- who holds what ------------------------------------------------------------------- */
 
@@ -71,12 +72,24 @@ look_at_holders(const model_t *model, uint32_t device, refusal_scene_t *scene)
 }
 
 /* That of the last refusal on this device, if it is new enough. */
+static const refusal_scene_t *find_scene(const refusals_t *list, uint32_t device)
+{
+    uint64_t now = model_clock_ns();
+    for (uint32_t i = list->count; i > 0; i--) {
+        const refusal_t *refusal = list->items[i - 1];
+        if (refusal->device == device) {
+            return now - refusal->scene.clock_ns < REFUSED_SCENE_NS ? &refusal->scene
+                                                                    : NULL;
+        }
+    }
+    return NULL;
+}
+
 static void set_scene(const model_t *model, refusal_t *refusal)
 {
-    const refusal_t *last = refusals_last(&model->refusals);
-    if (last != NULL && last->device == refusal->device &&
-        model_clock_ns() - last->scene.clock_ns < REFUSED_SCENE_NS) {
-        refusal->scene = last->scene;
+    const refusal_scene_t *scene = find_scene(&model->refusals, refusal->device);
+    if (scene != NULL) {
+        refusal->scene = *scene;
     } else if (refusal->device != DEVICE_NONE) {
         look_at_holders(model, refusal->device, &refusal->scene);
     }
@@ -145,7 +158,8 @@ static void take_of(model_t *model, member_t *member)
 {
     taking_t taking = {model, member};
     uint64_t lost = member->refusal_cursor.lost;
-    if (member->state != MEMBER_UNREADABLE) {
+    if (member->state != MEMBER_UNREADABLE &&
+        member->segment.header.refusals_count <= REFUSED_RING_MAX) {
         (void)rmm__segment_read_refusals(
             &member->segment, &member->refusal_cursor, member->state != MEMBER_LIVE,
             note, &taking);

@@ -18,7 +18,7 @@
 
 #include "model/model.h"
 
-#define REFUSED_SCENE_NS 20000000u
+#define REFUSED_SCENE_NS 50000000u
 
 /* The file of the member was touched, or the member is new. */
 void refused_touched(model_t *model, member_t *member);

@@ -15,6 +15,7 @@
 
 #include "segment/segment_log.h"
 #include "segment/segment_reader.h"
+#include "segment/segment_refusals.h"
 
 #define PROMISE(condition)                                                             \
     do {                                                                               \
@@ -160,6 +161,26 @@ static inline void exercise_log(const rmm_segment_t *segment)
     }
 }
 
+static inline void exercise_refusal(const rmm_refusal_t *refusal, void *arg)
+{
+    uint64_t *count = arg;
+
+    exercise_text(refusal->type, sizeof(refusal->type));
+    exercise_text(refusal->name, sizeof(refusal->name));
+    (*count)++;
+}
+
+static inline void exercise_refusals(const rmm_segment_t *segment)
+{
+    rmm_ring_cursor_t cursor = {0};
+    uint64_t count = 0;
+    int error =
+        rmm__segment_read_refusals(segment, &cursor, true, exercise_refusal, &count);
+
+    PROMISE(error == 0 || error == -EPROTO);
+    PROMISE(count <= segment->header.refusals_count);
+}
+
 /* fd stays the caller's. */
 static inline rmm_segment_verdict_t exercise_segment(int fd)
 {
@@ -178,6 +199,7 @@ static inline rmm_segment_verdict_t exercise_segment(int fd)
         digest = exercise_records(&segment);
         exercise_batches(&segment);
         exercise_log(&segment);
+        exercise_refusals(&segment);
         (void)digest;
         (void)rmm__segment_is_live(&segment);
     }

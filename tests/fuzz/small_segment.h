@@ -46,8 +46,12 @@ static inline void small_segment_place(rmm_segment_header_t *header, uint32_t lo
         header->log_offset + log_count * (uint32_t)sizeof(rmm_segment_log_record_t);
     header->slot_stripes_offset =
         header->location_stripes_offset + 4 * (uint32_t)sizeof(rmm_segment_stripe_t);
-    header->segment_bytes =
-        header->slot_stripes_offset + 4 * sizeof(rmm_segment_stripe_t);
+    header->refusals_offset = header->slot_stripes_offset +
+                              4 * (uint32_t)sizeof(rmm_segment_stripe_t) +
+                              (uint32_t)sizeof(rmm_segment_refusals_t);
+    header->refusals_stride = sizeof(rmm_segment_refusal_t);
+    header->refusals_count = 2;
+    header->segment_bytes = header->refusals_offset + 2 * sizeof(rmm_segment_refusal_t);
 }
 
 /* The sample's records 0 and last, `log_count` of its log, two stripes for each record. */
@@ -58,6 +62,9 @@ static inline void small_segment_make(image_t *image, uint32_t log_count)
 
     sample_make(&sample);
     small_segment_place(&sample.header, log_count);
+    atomic_store(&sample.refusals.next, 3);
+    atomic_store(&sample.refusal_records[0].commit, 2 * 2 + 2);
+    atomic_store(&sample.refusal_records[1].commit, 2 * 1 + 2);
     image->size = 0;
     image_append(image, header, sizeof(*header));
     image_append(image, sample.schema, sizeof(sample.schema[0]) * header->schema_count);
@@ -69,6 +76,8 @@ static inline void small_segment_make(image_t *image, uint32_t log_count)
     image_append(image, sample.log_records, log_count * sizeof(sample.log_records[0]));
     image_append(image, sample.location_stripes, 4 * sizeof(rmm_segment_stripe_t));
     image_append(image, sample.slot_stripes, 4 * sizeof(rmm_segment_stripe_t));
+    image_append(image, &sample.refusals, sizeof(sample.refusals));
+    image_append(image, sample.refusal_records, 2 * sizeof(sample.refusal_records[0]));
     if (image->size != header->segment_bytes) {
         abort();
     }
