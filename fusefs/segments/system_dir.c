@@ -68,7 +68,8 @@ static bool may_bound(int below)
         break;
     case REACH_CONTAINER:
         log_warn(
-            "%s is the machine's, and rmmfs in a container: a tmpfs with a size limit "
+            "%s is on a file system of the machine, and rmmfs in a container: a tmpfs "
+            "with a size limit "
             "would hide the segments, so rmmfs mounts none, and users can fill the "
             "machine's file system; give the container /run with propagation "
             "(Kubernetes: mountPropagation: Bidirectional; podman: rshared)",
