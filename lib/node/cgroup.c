@@ -115,12 +115,14 @@ static void take_step(walk_t *walk)
 /* --- pods and containers ---------------------------------------------------------------- */
 
 /* ".../podUID" below kubepods, or "kubepods-burstable-podUID.slice", where systemd has _ for -;
- * what follows may be ":cri-containerd:ID". The uid of a static pod is a hash without dashes. */
+ * what follows may be ":cri-containerd:ID". The uid of a static pod is a hash without dashes. A
+ * reader in a group namespace of its own sees others from there, "/../../burstable/podUID". */
 static void take_kubernetes_pod(walk_t *walk)
 {
     cgroup_t *out = walk->out;
     const char *pod = strstr(walk->part, "kubepods");
-    walk->is_in_kubepods = walk->is_in_kubepods || pod != NULL;
+    walk->is_in_kubepods =
+        walk->is_in_kubepods || pod != NULL || strcmp(walk->part, "..") == 0;
     pod = pod != NULL ? strstr(pod, "-pod") : NULL;
     pod = pod != NULL                                         ? pod + 4
           : walk->is_in_kubepods && begins(walk->part, "pod") ? walk->part + 3

@@ -180,6 +180,8 @@ TEST_CASE(kubelet_names_pod_and_container)
          .job = NULL, .step = NULL, .pod = POD, .container = ID},
         {"/../cri-containerd-" ID ".scope", .job = NULL, .step = NULL, .pod = NULL,
          .container = ID},
+        {"/../../../burstable/pod" POD "/" ID, .pod = POD, .container = ID},
+        {"/../../pod" POD "/" ID, .pod = POD, .container = ID},
         /* docker in a pod */
         {"/kubepods/burstable/pod" POD "/" ID "/docker/" OTHER, .job = NULL,
          .step = NULL, .pod = POD, .container = ID},
