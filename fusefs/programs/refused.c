@@ -42,10 +42,13 @@ static void insert_holder(refusal_scene_t *scene, const refusal_holder_t *holder
     scene->holders[at] = *holder;
 }
 
-static const char *comm_of(const process_t *process)
+/* Stays empty if no segment of it is readable. */
+static void copy_comm(const process_t *process, refusal_holder_t *holder)
 {
     const member_t *member = process_readable_member(process);
-    return member != NULL ? member->segment.header.comm : "";
+    if (member != NULL) {
+        memcpy(holder->comm, member->segment.header.comm, sizeof(holder->comm));
+    }
 }
 
 static void
@@ -66,7 +69,7 @@ look_at_holders(const model_t *model, uint32_t device, refusal_scene_t *scene)
         holder.current_bytes =
             figures.current_bytes != FIGURE_UNKNOWN ? figures.current_bytes : 0;
         memcpy(holder.process, process->name, sizeof(holder.process));
-        memcpy(holder.comm, comm_of(process), sizeof(holder.comm));
+        copy_comm(process, &holder);
         insert_holder(scene, &holder);
     }
 }
