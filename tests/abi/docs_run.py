@@ -55,6 +55,7 @@ LEFT = {  # page: {how a command, or a block of another language, begins: why it
         "poll = select.poll()": "fuse.wakes_pollers_when_a_counter_changes",
     },
     "docs/from-rmm.md": {"tests/abi/beside_rapids.sh": "abi.beside_rapids, where RAPIDS is"},
+    "docs/kubernetes.md": {"# rmmfs --check": "fuse.tells_why_a_program_is_missing"},
     "docs/monitoring.md": {
         "rmm-exporter --mount": "fuse.serves_the_tree_over_http, on another port",
         "curl": "fuse.serves_the_tree_over_http, on another port",
