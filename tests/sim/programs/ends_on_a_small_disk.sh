@@ -147,7 +147,7 @@ for program in "$@"; do
         [ ! -e "$work/disk/file" ] || wrong "half a page"
         makes_no_directory $name "$program"
         ;;
-    rmm-bench) ;; # writes no file
+    rmm-bench | rmm-exporter) ;; # write no file
     *) wrong "$program: what files does it write?" ;;
     esac
     count=$((count + 1))
