@@ -12,6 +12,8 @@
  *   track ID STACKS   a tracking adaptor over host memory, with stacks if not 0
  *   borrow ID BYTES COUNT, return ID   COUNT blocks through it; all of them back
  *   pool ID           in its place a pool over the current device's cuda resource
+ *   auto ID           in its place the pool that suits the device
+ *   sleep ID, wake ID   that pool gives its memory to other programs, and takes it back
  *   untrack ID        its end, whatever is out
  *   log LEVEL TEXT    into its debug log, 0 trace to 5 critical
  *   event ACTION POINTER BYTES STREAM   traced, if that is on
@@ -43,9 +45,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <rmm/auto_resource.h>
 #include <rmm/cuda_resource.h>
 #include <rmm/host_resource.h>
 #include <rmm/pool_resource.h>
+#include <rmm/pool_sleep.h>
 #include <rmm/tracking_adaptor.h>
 
 #include "harness/location_writer.h"
@@ -186,6 +190,12 @@ obey_tracker(const char *verb, uint32_t id, const char *rest, bool *done_out)
         *done_out = do_track(id, atoi(rest) != 0);
     } else if (strcmp(verb, "pool") == 0) {
         *done_out = do_pool(id);
+    } else if (strcmp(verb, "auto") == 0) {
+        *done_out = tracker != NULL && !rmm_auto_resource_create(NULL, &tracker->mr);
+    } else if (strcmp(verb, "sleep") == 0) {
+        *done_out = tracker != NULL && !rmm_pool_sleep(tracker->mr, NULL);
+    } else if (strcmp(verb, "wake") == 0) {
+        *done_out = tracker != NULL && !rmm_pool_wake(tracker->mr);
     } else if (strcmp(verb, "borrow") == 0) {
         *done_out = tracker != NULL && do_borrow(tracker, rest);
     } else if (strcmp(verb, "return") == 0) {
