@@ -461,10 +461,17 @@ static rmm_status_t take_block(import_t *import, const rmm_shared_t *shared)
 static rmm_status_t
 check_device(const rmm_driver_t *driver, const rmm_shared_t *shared, int device)
 {
+    rmm_status_t status;
+
     if (shared->kind == RMM_SHARING_MEMPOOL) {
         return rmm__driver_require(
             driver, RMM_ATTRIBUTE_MEMORY_POOL_HANDLE_TYPES, device,
             "cannot import memory pools");
+    }
+    status = rmm__driver_require(
+        driver, RMM_ATTRIBUTE_VIRTUAL_MEMORY, device, "cannot map virtual memory");
+    if (status != RMM_OK) {
+        return status;
     }
     return rmm__driver_require(
         driver,

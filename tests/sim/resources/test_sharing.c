@@ -694,6 +694,30 @@ TEST_CASE(every_piece_is_made_for_network_cards)
     rmm_resource_release(pool);
 }
 
+TEST_CASE(a_process_that_cannot_map_memory_imports_none)
+{
+    rmm_pool_exported_t exported = RMM_POOL_EXPORTED_INIT;
+    rmm_resource_t *pool;
+    void *block;
+    peer_t peer;
+
+    if (getenv("RMM_SIM_ATTRIBUTES") != NULL) {
+        return; /* sim.sharing has it */
+    }
+    pool = make_exportable(0);
+    block = take(pool, 1000);
+    assert_int_equal(setenv("RMM_SIM_ATTRIBUTES", "virtual_memory=0", 1), 0);
+    peer = peer_start("import", NULL, NULL);
+    assert_int_equal(unsetenv("RMM_SIM_ATTRIBUTES"), 0);
+    exported = export_of(pool, block, 0);
+    assert_ok(rmm_pool_export_send(&exported, peer.socket));
+    rmm_pool_export_release(&exported);
+    assert_int_equal(peer_answer(&peer), RMM_ERR_UNSUPPORTED);
+    assert_true(WIFEXITED(peer_wait(&peer)));
+    give(pool, block, 1000);
+    rmm_resource_release(pool);
+}
+
 /* --- fabric handles --------------------------------------------------------------------- */
 
 /* In a process of its own, whose device has them. */
