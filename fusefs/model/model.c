@@ -389,3 +389,13 @@ bool member_location_on(const member_t *member, uint32_t device, uint32_t *locat
     }
     return false;
 }
+
+uint32_t member_device_of(const member_t *member, uint32_t location)
+{
+    for (uint32_t i = 0; i < member->location_count; i++) {
+        if (member->locations[i].location == location) {
+            return member->locations[i].device;
+        }
+    }
+    return DEVICE_NONE;
+}

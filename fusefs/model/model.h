@@ -282,4 +282,7 @@ bool member_counts(const member_t *member);
 bool member_location_on(
     const member_t *member, uint32_t device, uint32_t *location_out);
 
+/* The device that a location of it is; DEVICE_NONE: it is not shown, or not known yet. */
+uint32_t member_device_of(const member_t *member, uint32_t location);
+
 #endif /* RMM_FUSEFS_MODEL_H */

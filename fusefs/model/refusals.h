@@ -4,8 +4,8 @@
  * program held on that device at the time: what the files `oom` and `oom.json` show. They stay
  * when the program has ended, however it ended, as long as the daemon runs.
  *
- * A user's refusals displace no other user's: where the list is full, the user who has most in
- * it, with the one that comes, loses the oldest.
+ * A user's refusals do not displace those of others: when the list is full, the user with the most
+ * entries, the new one included, loses the oldest.
  *
  * programs/refused.h finds them. Threads: the model's lock is held, alone by what changes the
  * list.

@@ -142,13 +142,7 @@ static bool process_has_device(const process_t *process, uint32_t device)
 
 static uint32_t device_of_slot(const slot_view_t *view)
 {
-    uint32_t location = rmm__record_slot(&view->record)->location;
-    for (uint32_t i = 0; i < view->member->location_count; i++) {
-        if (view->member->locations[i].location == location) {
-            return view->member->locations[i].device;
-        }
-    }
-    return DEVICE_NONE;
+    return member_device_of(view->member, rmm__record_slot(&view->record)->location);
 }
 
 /* The process that a directory is of or below of; NULL: gone, or none. */

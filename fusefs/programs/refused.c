@@ -10,15 +10,7 @@
 #define REFUSED_LOOK_NS 10000000u
 #define REFUSED_RING_MAX 256u /* the library's has 16; a longer one is not read */
 
-/* --- who holds what ------------------------------------------------------------------- */
-
-static uint64_t held_by(const figures_t *figures)
-{
-    uint64_t current = figures->current_bytes, reserved = figures->reserved_bytes;
-    current = current != FIGURE_UNKNOWN ? current : 0;
-    reserved = reserved != FIGURE_UNKNOWN ? reserved : 0;
-    return reserved > current ? reserved : current;
-}
+/* --- holders -------------------------------------------------------------------------- */
 
 /* In its place among those that hold more; the least one drops out where there is no room. */
 static void insert_holder(refusal_scene_t *scene, const refusal_holder_t *holder)
@@ -42,6 +34,22 @@ static void insert_holder(refusal_scene_t *scene, const refusal_holder_t *holder
     scene->holders[at] = *holder;
 }
 
+/* False: it holds nothing on the device, or that is unknown. */
+static bool
+measure_holder(const process_t *process, uint32_t device, refusal_holder_t *holder)
+{
+    figures_t figures;
+    if (!figures_of_process(process, device, 0, &figures)) {
+        return false;
+    }
+    holder->current_bytes = figure_add_known(0, figures.current_bytes);
+    holder->held_bytes = figure_add_known(0, figures.reserved_bytes);
+    if (holder->held_bytes < holder->current_bytes) {
+        holder->held_bytes = holder->current_bytes;
+    }
+    return holder->held_bytes != 0;
+}
+
 /* Stays empty if no segment of it is readable. */
 static void copy_comm(const process_t *process, refusal_holder_t *holder)
 {
@@ -59,15 +67,9 @@ look_at_holders(const model_t *model, uint32_t device, refusal_scene_t *scene)
     for (uint32_t i = 0; i < model->process_count; i++) {
         const process_t *process = model->processes[i];
         refusal_holder_t holder = {.uid = process->uid};
-        figures_t figures;
-        if (!process_is_live(process) ||
-            !figures_of_process(process, device, 0, &figures) ||
-            held_by(&figures) == 0) {
+        if (!process_is_live(process) || !measure_holder(process, device, &holder)) {
             continue;
         }
-        holder.held_bytes = held_by(&figures);
-        holder.current_bytes =
-            figures.current_bytes != FIGURE_UNKNOWN ? figures.current_bytes : 0;
         memcpy(holder.process, process->name, sizeof(holder.process));
         copy_comm(process, &holder);
         insert_holder(scene, &holder);
@@ -100,16 +102,6 @@ static void set_scene(const model_t *model, refusal_t *refusal)
 
 /* --- one refusal ---------------------------------------------------------------------- */
 
-static uint32_t device_of(const member_t *member, uint32_t location)
-{
-    for (uint32_t i = 0; i < member->location_count; i++) {
-        if (member->locations[i].location == location) {
-            return member->locations[i].device;
-        }
-    }
-    return DEVICE_NONE;
-}
-
 static void fill(refusal_t *refusal, const member_t *member, const rmm_refusal_t *facts)
 {
     const process_t *process = member->process;
@@ -122,7 +114,7 @@ static void fill(refusal_t *refusal, const member_t *member, const rmm_refusal_t
         .reserved_bytes = facts->reserved_bytes,
         .instance_id = facts->instance_id,
         .uid = process->uid,
-        .device = device_of(member, facts->location)};
+        .device = member_device_of(member, facts->location)};
     memcpy(refusal->type, facts->type, sizeof(refusal->type));
     memcpy(refusal->name, facts->name, sizeof(refusal->name));
     memcpy(refusal->process, process->name, sizeof(refusal->process));

@@ -8,7 +8,7 @@
  * REFUSED_LOOK_NS, and each refresh of the model looks at it once more. Where the daemon is not
  * notified, event_poll.h finds that a counter rose.
  *
- * Cost: who holds what on a device is read at most once in REFUSED_SCENE_NS, three preads for each
+ * Cost: the holders of a device are read at most once in REFUSED_SCENE_NS, three preads for each
  * segment there. Refusals that follow at once have the same.
  *
  * Threads: the model's lock is held alone.

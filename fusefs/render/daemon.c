@@ -45,11 +45,6 @@ static const char *why_rejected(const member_t *member)
                : NULL;
 }
 
-static bool is_shown_to(const model_t *model, uid_t owner, const text_t *text)
-{
-    return hiding_shows(&model->hiding, owner, text->uid, text->is_member);
-}
-
 /* Segments that are shown, but in no sum or not in all, or without all their statistics. */
 void print_rejected(const subject_t *subject, text_t *text)
 {
@@ -57,7 +52,7 @@ void print_rejected(const subject_t *subject, text_t *text)
     text_puts(text, "#uid process segment reason\n");
     for (uint32_t i = 0; i < model->process_count; i++) {
         const process_t *process = model->processes[i];
-        if (!is_shown_to(model, process->uid, text)) {
+        if (!is_shown_to(&model->hiding, process->uid, text)) {
             continue;
         }
         for (uint32_t j = 0; j < process->member_count; j++) {
@@ -97,8 +92,8 @@ void print_directories(const subject_t *subject, text_t *text)
         const segment_dir_t *dir = dirs->list[i];
         struct stat status;
         dir_state_t state = dirs_look_at(dir, &status);
-        bool is_shown =
-            dirs_is_for_all(dir) || is_shown_to(subject->model, status.st_uid, text);
+        bool is_shown = dirs_is_for_all(dir) ||
+                        is_shown_to(&subject->model->hiding, status.st_uid, text);
         if (dir->gone || !is_shown) {
             continue;
         }
@@ -116,7 +111,7 @@ void print_over_budget(const subject_t *subject, text_t *text)
     budget_user_t user;
     text_puts(text, "#uid kind used limit refused\n");
     for (uint32_t i = 0; budget_user_at(&model->budget, i, &user); i++) {
-        if (is_shown_to(model, user.uid, text)) {
+        if (is_shown_to(&model->hiding, user.uid, text)) {
             render_user(&model->budget, &user, text);
         }
     }

@@ -24,26 +24,6 @@ void render_time(text_t *text, uint64_t time_ns)
     text_printf(text, "%s.%09uZ", date, (unsigned)(time_ns % 1000000000u));
 }
 
-static void put_string(text_t *text, const char *key, const char *value)
-{
-    text_printf(text, ", \"%s\": ", key);
-    if (value[0] != '\0') {
-        put_quoted(text, value);
-    } else {
-        text_puts(text, "null");
-    }
-}
-
-static void put_number(text_t *text, const char *key, bool is_known, uint64_t value)
-{
-    text_printf(text, ", \"%s\": ", key);
-    if (is_known) {
-        render_number(text, value);
-    } else {
-        text_puts(text, "null");
-    }
-}
-
 void render_node_event(const node_event_t *event, text_t *text)
 {
     char device[16] = "";
@@ -53,17 +33,17 @@ void render_node_event(const node_event_t *event, text_t *text)
     text_puts(text, "{\"time\": \"");
     render_time(text, event->time_ns);
     text_puts(text, "\"");
-    put_string(text, "type", type_names[event->type]);
-    put_number(text, "pid", event->pid > 0, (uint64_t)event->pid);
-    put_number(text, "uid", event->uid != EVENT_NO_UID, event->uid);
-    put_string(text, "gpu", device);
-    put_string(text, "resource", event->resource);
-    put_number(
+    put_text_key(text, "type", type_names[event->type]);
+    put_number_key(text, "pid", event->pid > 0, (uint64_t)event->pid);
+    put_number_key(text, "uid", event->uid != EVENT_NO_UID, event->uid);
+    put_text_key(text, "gpu", device);
+    put_text_key(text, "resource", event->resource);
+    put_number_key(
         text, "bytes",
         event->bytes != EVENT_NO_FIGURE && event->bytes != FIGURE_UNKNOWN,
         event->bytes);
-    put_number(text, "count", event->count != EVENT_NO_FIGURE, event->count);
-    put_string(text, "process", event->process);
-    put_string(text, "text", event->text);
+    put_number_key(text, "count", event->count != EVENT_NO_FIGURE, event->count);
+    put_text_key(text, "process", event->process);
+    put_text_key(text, "text", event->text);
     text_puts(text, "}\n");
 }

@@ -19,17 +19,6 @@ static void put_member(text_t *text, const char *key, const char *value)
     put_quoted(text, value);
 }
 
-/* Unknown is null. */
-static void put_number(text_t *text, const char *key, bool is_known, uint64_t value)
-{
-    text_printf(text, ", \"%s\": ", key);
-    if (is_known) {
-        render_number(text, value);
-    } else {
-        text_puts(text, "null");
-    }
-}
-
 static void put_figures(text_t *text, dir_kind_t dir, const figures_t *figures)
 {
     for (uint32_t i = 0; i < shown_stat_count; i++) {
@@ -37,7 +26,7 @@ static void put_figures(text_t *text, dir_kind_t dir, const figures_t *figures)
             continue;
         }
         uint64_t value = shown_value(figures, &shown_stats[i]);
-        put_number(text, shown_stats[i].name, value != FIGURE_UNKNOWN, value);
+        put_number_key(text, shown_stats[i].name, value != FIGURE_UNKNOWN, value);
     }
 }
 
@@ -69,9 +58,9 @@ static void put_gpu(text_t *text, const snapshot_device_t *device)
     put_member(text, "uuid", device->uuid);
     put_member(text, "pci_bus_id", device->pci_bus_id);
     put_member(text, "name", device->model);
-    put_number(
+    put_number_key(
         text, "capacity_bytes", device->capacity_bytes != 0, device->capacity_bytes);
-    put_number(
+    put_number_key(
         text, "device_free_bytes", free_bytes != 0 && free_bytes != FIGURE_UNKNOWN,
         free_bytes);
 }
@@ -103,23 +92,14 @@ static void put_resources(
             text_puts(text, "{\"resource\": ");
             put_quoted(text, resource->name);
             put_member(text, "type", resource->type);
-            put_number(text, "instance_id", true, resource->instance_id);
-            put_number(
+            put_number_key(text, "instance_id", true, resource->instance_id);
+            put_number_key(
                 text, "upstream_id", resource->upstream_id != 0, resource->upstream_id);
             put_figures(text, DIR_RESOURCE, &resource->figures);
             put_newer(text, snapshot, resource->newer);
             text_puts(text, "}");
             separator = ",\n";
         }
-    }
-}
-
-static void put_word(text_t *text, const char *key, const char *word)
-{
-    if (word[0] != '\0') {
-        put_member(text, key, word);
-    } else {
-        text_printf(text, ", \"%s\": null", key);
     }
 }
 
@@ -131,12 +111,12 @@ put_groups(text_t *text, const snapshot_t *snapshot, const snapshot_process_t *p
     const cgroup_t *group =
         process->placement != NULL ? &process->placement->group : &unknown;
     const snapshot_job_t *pod = snapshot_job(snapshot, process->jobs[JOB_POD]);
-    put_word(text, "slurm_job", group->job);
-    put_word(text, "slurm_step", group->step);
-    put_word(text, "pod_uid", group->pod);
-    put_word(text, "pod", pod != NULL ? pod->pod : "");
-    put_word(text, "container", group->container);
-    put_word(text, "unit", group->unit);
+    put_text_key(text, "slurm_job", group->job);
+    put_text_key(text, "slurm_step", group->step);
+    put_text_key(text, "pod_uid", group->pod);
+    put_text_key(text, "pod", pod != NULL ? pod->pod : "");
+    put_text_key(text, "container", group->container);
+    put_text_key(text, "unit", group->unit);
 }
 
 static void
@@ -147,7 +127,7 @@ put_process(text_t *text, const snapshot_t *snapshot, const snapshot_process_t *
     put_member(text, "state", process->state);
     text_puts(text, ", \"uid\": ");
     render_number(text, process->uid);
-    put_number(
+    put_number_key(
         text, "start_time_ns", process->start_time_ns != 0, process->start_time_ns);
     put_member(text, "comm", process->comm);
     put_groups(text, snapshot, process);
@@ -172,17 +152,17 @@ static void put_job(text_t *text, const snapshot_job_t *job)
     bool is_live = job->ended_ns_ago == FIGURE_UNKNOWN;
     text_printf(text, "{\"kind\": \"%s\"", job_kind_name(job->kind));
     put_member(text, "name", job->name);
-    put_word(text, "pod", job->pod);
+    put_text_key(text, "pod", job->pod);
     text_printf(text, ", \"uid\": %u", (unsigned)job->uid);
     put_member(text, "state", is_live ? "live" : "ended");
-    put_number(text, "ended_ns_ago", !is_live, job->ended_ns_ago);
-    put_number(text, "processes", true, job->processes);
-    put_number(text, "current_bytes", true, job->current_bytes);
-    put_number(text, "reserved_bytes", true, job->reserved_bytes);
-    put_number(text, "host_bytes", true, job->host_bytes);
-    put_number(text, "peak_bytes", true, job->peak_bytes);
-    put_number(text, "host_peak_bytes", true, job->host_peak_bytes);
-    put_number(text, "oom_count", true, job->oom_count);
+    put_number_key(text, "ended_ns_ago", !is_live, job->ended_ns_ago);
+    put_number_key(text, "processes", true, job->processes);
+    put_number_key(text, "current_bytes", true, job->current_bytes);
+    put_number_key(text, "reserved_bytes", true, job->reserved_bytes);
+    put_number_key(text, "host_bytes", true, job->host_bytes);
+    put_number_key(text, "peak_bytes", true, job->peak_bytes);
+    put_number_key(text, "host_peak_bytes", true, job->host_peak_bytes);
+    put_number_key(text, "oom_count", true, job->oom_count);
     text_puts(text, "}");
 }
 

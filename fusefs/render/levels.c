@@ -45,7 +45,7 @@ void print_device_processes(const subject_t *subject, text_t *text)
         const process_t *process = model->processes[i];
         figures_t figures;
         if (!process_is_live(process) ||
-            !hiding_shows(&model->hiding, process->uid, text->uid, text->is_member) ||
+            !is_shown_to(&model->hiding, process->uid, text) ||
             !figures_of_process(process, subject->node.id, FIGURES_MARKS, &figures)) {
             continue;
         }

@@ -289,9 +289,7 @@ static void put_refusals(const metrics_t *metrics, budget_t *budget)
         (void)snprintf(
             uid, sizeof(uid), user.uid == BUDGET_OTHERS ? "others" : "%u",
             (unsigned)user.uid);
-        if (!hiding_shows(
-                &metrics->snapshot->hiding, user.uid, metrics->text->uid,
-                metrics->text->is_member)) {
+        if (!is_shown_to(&metrics->snapshot->hiding, user.uid, metrics->text)) {
             continue;
         }
         for (budget_kind_t kind = 0; kind < BUDGET_KIND_COUNT; kind++) {

@@ -7,11 +7,6 @@
 #include "render/parts.h"
 #include "render/printers.h"
 
-static bool is_shown(const model_t *model, uid_t uid, const text_t *text)
-{
-    return hiding_shows(&model->hiding, uid, text->uid, text->is_member);
-}
-
 static const char *gpu_name(uint32_t device, char name[16])
 {
     if (device == DEVICE_NONE) {
@@ -32,7 +27,7 @@ rest_of(const model_t *model, const refusal_scene_t *scene, const text_t *text)
 {
     rest_t rest = {scene->more, scene->more_bytes};
     for (uint32_t i = 0; i < scene->count; i++) {
-        if (!is_shown(model, scene->holders[i].uid, text)) {
+        if (!is_shown_to(&model->hiding, scene->holders[i].uid, text)) {
             rest.programs++;
             rest.bytes += scene->holders[i].held_bytes;
         }
@@ -56,7 +51,7 @@ put_holders(const model_t *model, text_t *text, const refusal_scene_t *scene)
 {
     rest_t rest = rest_of(model, scene, text);
     for (uint32_t i = 0; i < scene->count; i++) {
-        if (is_shown(model, scene->holders[i].uid, text)) {
+        if (is_shown_to(&model->hiding, scene->holders[i].uid, text)) {
             put_holder(text, &scene->holders[i]);
         }
     }
@@ -97,29 +92,13 @@ void print_oom(const subject_t *subject, text_t *text)
         "resource job comm\n#  held process uid held_bytes current_bytes comm\n");
     for (uint32_t i = model->refusals.count; i > 0; i--) {
         const refusal_t *refusal = model->refusals.items[i - 1];
-        if (is_shown(model, refusal->uid, text)) {
+        if (is_shown_to(&model->hiding, refusal->uid, text)) {
             put_refusal(model, text, refusal);
         }
     }
 }
 
 /* --- for programs --------------------------------------------------------------------- */
-
-static void put_member(text_t *text, const char *key, const char *value)
-{
-    text_printf(text, ", \"%s\": ", key);
-    if (value[0] != '\0') {
-        put_quoted(text, value);
-    } else {
-        text_puts(text, "null");
-    }
-}
-
-static void put_number(text_t *text, const char *key, uint64_t value)
-{
-    text_printf(text, ", \"%s\": ", key);
-    render_number(text, value);
-}
 
 static void
 put_json_holders(const model_t *model, text_t *text, const refusal_scene_t *scene)
@@ -129,20 +108,20 @@ put_json_holders(const model_t *model, text_t *text, const refusal_scene_t *scen
     text_puts(text, ", \"holders\": [");
     for (uint32_t i = 0; i < scene->count; i++) {
         const refusal_holder_t *holder = &scene->holders[i];
-        if (is_shown(model, holder->uid, text)) {
+        if (is_shown_to(&model->hiding, holder->uid, text)) {
             text_printf(text, "%s\n  {\"process\": ", separator);
             put_quoted(text, holder->process);
-            put_number(text, "uid", holder->uid);
-            put_number(text, "held_bytes", holder->held_bytes);
-            put_number(text, "current_bytes", holder->current_bytes);
-            put_member(text, "comm", holder->comm);
+            put_number_key(text, "uid", true, holder->uid);
+            put_number_key(text, "held_bytes", true, holder->held_bytes);
+            put_number_key(text, "current_bytes", true, holder->current_bytes);
+            put_text_key(text, "comm", holder->comm);
             text_puts(text, "}");
             separator = ",";
         }
     }
     text_puts(text, "]");
-    put_number(text, "other_holders", rest.programs);
-    put_number(text, "other_held_bytes", rest.bytes);
+    put_number_key(text, "other_holders", true, rest.programs);
+    put_number_key(text, "other_held_bytes", true, rest.bytes);
 }
 
 static void
@@ -152,26 +131,23 @@ put_json_refusal(const model_t *model, text_t *text, const refusal_t *refusal)
     text_puts(text, "{\"time\": \"");
     render_time(text, refusal->time_ns);
     text_puts(text, "\"");
-    put_number(text, "number", refusal->serial);
-    put_member(text, "process", refusal->process);
-    put_number(text, "uid", refusal->uid);
-    put_member(text, "comm", refusal->comm);
-    put_member(text, "slurm_job", refusal->job);
-    put_member(
+    put_number_key(text, "number", true, refusal->serial);
+    put_text_key(text, "process", refusal->process);
+    put_number_key(text, "uid", true, refusal->uid);
+    put_text_key(text, "comm", refusal->comm);
+    put_text_key(text, "slurm_job", refusal->job);
+    put_text_key(
         text, "gpu",
         refusal->device != DEVICE_NONE ? gpu_name(refusal->device, gpu) : "");
-    put_number(text, "resource_id", refusal->instance_id);
-    put_member(text, "resource", refusal->name);
-    put_member(text, "type", refusal->type);
-    put_number(text, "bytes", refusal->bytes);
-    text_puts(text, ", \"device_free_bytes\": ");
-    if (refusal->device_free_bytes != 0) {
-        render_number(text, refusal->device_free_bytes);
-    } else {
-        text_puts(text, "null");
-    }
-    put_number(text, "current_bytes", refusal->current_bytes);
-    put_number(text, "reserved_bytes", refusal->reserved_bytes);
+    put_number_key(text, "resource_id", true, refusal->instance_id);
+    put_text_key(text, "resource", refusal->name);
+    put_text_key(text, "type", refusal->type);
+    put_number_key(text, "bytes", true, refusal->bytes);
+    put_number_key(
+        text, "device_free_bytes", refusal->device_free_bytes != 0,
+        refusal->device_free_bytes);
+    put_number_key(text, "current_bytes", true, refusal->current_bytes);
+    put_number_key(text, "reserved_bytes", true, refusal->reserved_bytes);
     put_json_holders(model, text, &refusal->scene);
     text_puts(text, "}");
 }
@@ -183,7 +159,7 @@ void print_oom_json(const subject_t *subject, text_t *text)
     text_puts(text, "{\"schema_version\": 1, \"refusals\": [");
     for (uint32_t i = model->refusals.count; i > 0; i--) {
         const refusal_t *refusal = model->refusals.items[i - 1];
-        if (is_shown(model, refusal->uid, text)) {
+        if (is_shown_to(&model->hiding, refusal->uid, text)) {
             text_printf(text, "%s\n", separator);
             put_json_refusal(model, text, refusal);
             separator = ",";

@@ -92,3 +92,28 @@ void put_quoted(text_t *text, const char *string)
     *to++ = '"';
     text->length += (size_t)(to - begin);
 }
+
+void put_text_key(text_t *text, const char *key, const char *value)
+{
+    text_printf(text, ", \"%s\": ", key);
+    if (value[0] != '\0') {
+        put_quoted(text, value);
+    } else {
+        text_puts(text, "null");
+    }
+}
+
+void put_number_key(text_t *text, const char *key, bool is_known, uint64_t value)
+{
+    text_printf(text, ", \"%s\": ", key);
+    if (is_known) {
+        render_number(text, value);
+    } else {
+        text_puts(text, "null");
+    }
+}
+
+bool is_shown_to(const hiding_t *hiding, uid_t owner, const text_t *text)
+{
+    return hiding_shows(hiding, owner, text->uid, text->is_member);
+}

@@ -32,6 +32,13 @@ void render_string(text_t *text, const char *string);
 /* In quotes, as JSON and Prometheus both read it. */
 void put_quoted(text_t *text, const char *string);
 
+/* , "key": "value"; null if it is empty: unknown. For the next one: null unless it is known. */
+void put_text_key(text_t *text, const char *key, const char *value);
+void put_number_key(text_t *text, const char *key, bool is_known, uint64_t value);
+
+/* Is what belongs to `owner` shown to the reader of the text? */
+bool is_shown_to(const hiding_t *hiding, uid_t owner, const text_t *text);
+
 /* "2026-11-22T23:39:30.795848123Z" */
 void render_time(text_t *text, uint64_t time_ns);
 /* An object on one line. */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "render/parts.h"
 #include "render/printers.h"
 
 #define COLLECT_OF_GAUGE COLLECT_FIGURES
@@ -76,35 +77,33 @@ print_snapshot(const snapshot_t *snapshot, model_t *model, node_t node, text_t *
     rows[node.file].print(&subject, text);
 }
 
-static bool is_shown_to(const snapshot_t *snapshot, uid_t owner, const text_t *text)
-{
-    return hiding_shows(&snapshot->hiding, owner, text->uid, text->is_member);
-}
-
 /* Only what the reader may see: the processes, their jobs, and how much was left out of whose. */
 static void
 hide_processes(const snapshot_t *snapshot, const text_t *text, snapshot_t *shown)
 {
     shown->process_count = 0;
     for (uint32_t i = 0; i < snapshot->process_count; i++) {
-        if (is_shown_to(snapshot, snapshot->processes[i].uid, text)) {
+        if (is_shown_to(&snapshot->hiding, snapshot->processes[i].uid, text)) {
             shown->processes[shown->process_count++] = snapshot->processes[i];
         }
     }
     shown->job_count = 0;
     for (uint32_t i = 0; i < snapshot->job_count; i++) {
-        if (is_shown_to(snapshot, snapshot->jobs[i].uid, text)) {
+        if (is_shown_to(&snapshot->hiding, snapshot->jobs[i].uid, text)) {
             shown->jobs[shown->job_count++] = snapshot->jobs[i];
         }
     }
     for (uint32_t i = 0; i < SHARES_USERS_MAX; i++) {
-        if (!is_shown_to(snapshot, shown->location_shares.users[i].uid, text)) {
+        if (!is_shown_to(
+                &snapshot->hiding, shown->location_shares.users[i].uid, text)) {
             shown->location_shares.users[i].refused = 0;
         }
-        if (!is_shown_to(snapshot, shown->resource_shares.users[i].uid, text)) {
+        if (!is_shown_to(
+                &snapshot->hiding, shown->resource_shares.users[i].uid, text)) {
             shown->resource_shares.users[i].refused = 0;
         }
-        if (!is_shown_to(snapshot, shown->newer_stats.shares.users[i].uid, text)) {
+        if (!is_shown_to(
+                &snapshot->hiding, shown->newer_stats.shares.users[i].uid, text)) {
             shown->newer_stats.shares.users[i].refused = 0;
         }
     }

@@ -18,7 +18,6 @@
 #include "core/clock.h"
 #include "core/uncancelled.h"
 #include "publish/publisher.h"
-#include "segment/clean_text.h"
 #include "segment/ring.h"
 
 #define NOTIFY_EVERY_NS 1000000u
