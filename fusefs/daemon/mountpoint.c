@@ -472,7 +472,7 @@ static bool make_missing(mountpoint_t *mountpoint, const reason_t *reason)
 }
 
 /* A container's runtime looks at the folder before it starts the container: one on which a killed
- * daemon left its mount is an error then, and nobody is there to clear it. */
+ * daemon left its mount is an error then, and no program in the container can clear it. */
 static void warn_if_given(const char *path)
 {
     mount_found_t top = find_topmost(path);

@@ -38,7 +38,7 @@ static inline uint64_t shown_value(const figures_t *figures, const shown_stat_t 
 /*
  * Whether `metrics` has a figure of a level; `metrics.all` has each that has a file there. Series
  * cost a Prometheus memory, so a program has few: those that the alert rules and the dashboard
- * in fusefs/monitoring use, and what it takes to tell who holds how much.
+ * in fusefs/monitoring use, and those that show how much each program holds.
  */
 bool metric_is_of_few(dir_kind_t dir, uint8_t file);
 

@@ -8,7 +8,7 @@
  *
  * Trust. Who may make groups below one of his own, in a container or as a user of systemd, may
  * name them like those of others. So a name means something only together with the user of the
- * process, whom the kernel tells. Names are checked or escaped here: each is one printable
+ * process, which the kernel reports. Names are checked or escaped here: each is one printable
  * word.
  *
  * Pure except cgroup_of(), which reads /proc/<pid>/cgroup. Threads: any.
