@@ -30,6 +30,7 @@ static const char readme[] =
     "processes  users  cgroups   the same as tables over the whole node\n"
     "jobs             Slurm jobs, pods, containers and units, until 10 min after the "
     "end\n"
+    "dmem             the kernel's limits on GPU memory for control groups\n"
     "oom              the last refused allocations, and who held the memory then;\n"
     "                 oom.json for programs\n"
     "devices          table of GPUs; by-uuid/ has links by stable name\n"

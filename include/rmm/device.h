@@ -100,7 +100,11 @@ rmm_device_scope_enter(int device, rmm_device_scope_t *scope_out);
 /** Make the previous device current again. A second call does nothing. */
 RMM_API void rmm_device_scope_leave(rmm_device_scope_t *scope);
 
-/** The free memory of the current device (other processes use it as well), and its total memory. */
+/**
+ * The free memory of the current device (other processes use it as well), and its total memory.
+ * Where a control group limits this process (dmem.max of Linux 6.14, AMD and Intel), no more than
+ * that leaves is free.
+ */
 RMM_API RMM_NODISCARD rmm_status_t
 rmm_available_device_memory(size_t *free_bytes_out, size_t *total_bytes_out);
 

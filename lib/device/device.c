@@ -109,7 +109,7 @@ rmm_available_device_memory(size_t *free_bytes_out, size_t *total_bytes_out)
     if (driver == NULL) {
         return status;
     }
-    error = driver->memory_info(&free_bytes, &total_bytes);
+    error = rmm__driver_memory_info(driver, &free_bytes, &total_bytes);
     if (error != RMM_DRIVER_OK) {
         return rmm__driver_error(driver, error, "querying the free memory");
     }

@@ -25,6 +25,7 @@
 
 #include <rmm/device.h>
 
+#include "core/dmem.h"
 #include "core/error.h"
 #include "core/fork.h"
 #include "core/mutex.h"
@@ -366,6 +367,32 @@ rmm_status_t rmm__driver_wait_all_devices(const rmm_driver_t *driver, int device
     return wait_device(driver, device, true, "waiting for the devices");
 }
 
+/* What the groups of this process leave of the current device. */
+static uint64_t group_room(const rmm_driver_t *driver)
+{
+    rmm_device_info_t info;
+    int device;
+
+    return rmm__dmem_is_on() && driver->device_get(&device) == RMM_DRIVER_OK &&
+                   driver->device_info(device, &info) == RMM_DRIVER_OK
+               ? rmm__dmem_room(info.pci_bus_id)
+               : RMM_DMEM_UNLIMITED;
+}
+
+int rmm__driver_memory_info(
+    const rmm_driver_t *driver, uint64_t *free_bytes_out, uint64_t *total_bytes_out)
+{
+    int error = driver->memory_info(free_bytes_out, total_bytes_out);
+
+    if (error == RMM_DRIVER_OK) {
+        RMM_UNCANCELLED;
+        uint64_t room = group_room(driver);
+
+        *free_bytes_out = room < *free_bytes_out ? room : *free_bytes_out;
+    }
+    return error;
+}
+
 rmm_status_t
 rmm__driver_free_memory(const rmm_driver_t *driver, int device, uint64_t *bytes_out)
 {
@@ -377,7 +404,7 @@ rmm__driver_free_memory(const rmm_driver_t *driver, int device, uint64_t *bytes_
     if (status != RMM_OK) {
         return status;
     }
-    error = driver->memory_info(bytes_out, &total);
+    error = rmm__driver_memory_info(driver, bytes_out, &total);
     rmm__driver_scope_leave(&scope);
     return rmm__driver_status(driver, error, "querying the free memory");
 }

@@ -163,7 +163,14 @@ bool rmm__driver_has_one_device(const rmm_driver_t *driver);
  */
 int rmm__driver_wait_before_free(const rmm_driver_t *driver, rmm_stream_t stream);
 
-/* The free memory of a device. */
+/*
+ * What the current device has free for this process: less than the driver says where a control
+ * group limits it (core/dmem.h). Returns a driver's error.
+ */
+int rmm__driver_memory_info(
+    const rmm_driver_t *driver, uint64_t *free_bytes_out, uint64_t *total_bytes_out);
+
+/* The same of any device, in a scope of its own. */
 rmm_status_t
 rmm__driver_free_memory(const rmm_driver_t *driver, int device, uint64_t *bytes_out);
 

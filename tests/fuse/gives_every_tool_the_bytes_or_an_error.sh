@@ -108,7 +108,7 @@ archive='tar -C "$0" -cf t.tar "$1" 2>tar.err || { cat tar.err >&2; ! grep -qv "
 
 # A text has the largest size until the thread opens it, and then its own: tools that believe it are
 # right. A value's size is a page, as in sysfs, of which they tell.
-for file in README devices json metrics metrics.all metrics.om rmm.prom top processes users cgroups jobs log gpu0/stat gpu0/processes "proc/${program_pid[a]}/log"; do
+for file in README devices json metrics metrics.all metrics.om rmm.prom top processes users cgroups jobs dmem log gpu0/stat gpu0/processes "proc/${program_pid[a]}/log"; do
     cat "$mnt/$file" >want
     size=25165824
     [ "$file" != log ] || size=$(wc -c <want)

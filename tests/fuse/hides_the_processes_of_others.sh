@@ -22,7 +22,7 @@ for name in theirs ours; do
 done
 theirs=${program_pid[theirs]}
 ours=${program_pid[ours]}
-tables="oom oom.json metrics metrics.all rmm.prom metrics.om json top index.html processes users cgroups jobs gpu0/processes daemon/rejected daemon/over_budget"
+tables="oom oom.json metrics metrics.all rmm.prom metrics.om json top index.html processes users cgroups jobs dmem gpu0/processes daemon/rejected daemon/over_budget"
 
 can() { # COMMAND...: as B
     "${b[@]}" "$@" >"$work/seen" 2>"$work/errors"
