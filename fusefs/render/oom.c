@@ -16,18 +16,12 @@ static const char *gpu_name(uint32_t device, char name[16])
     return name;
 }
 
-/* What is not in the list for this reader. */
-typedef struct rest {
-    uint32_t programs;
-    uint64_t bytes;
-} rest_t;
-
-static rest_t
-rest_of(const model_t *model, const refusal_scene_t *scene, const text_t *text)
+refusal_rest_t
+refusal_rest(const hiding_t *hiding, const refusal_scene_t *scene, const text_t *text)
 {
-    rest_t rest = {scene->more, scene->more_bytes};
+    refusal_rest_t rest = {scene->more, scene->more_bytes};
     for (uint32_t i = 0; i < scene->count; i++) {
-        if (!is_shown_to(&model->hiding, scene->holders[i].uid, text)) {
+        if (!is_shown_to(hiding, scene->holders[i].uid, text)) {
             rest.programs++;
             rest.bytes += scene->holders[i].held_bytes;
         }
@@ -49,7 +43,7 @@ static void put_holder(text_t *text, const refusal_holder_t *holder)
 static void
 put_holders(const model_t *model, text_t *text, const refusal_scene_t *scene)
 {
-    rest_t rest = rest_of(model, scene, text);
+    refusal_rest_t rest = refusal_rest(&model->hiding, scene, text);
     for (uint32_t i = 0; i < scene->count; i++) {
         if (is_shown_to(&model->hiding, scene->holders[i].uid, text)) {
             put_holder(text, &scene->holders[i]);
@@ -104,7 +98,7 @@ static void
 put_json_holders(const model_t *model, text_t *text, const refusal_scene_t *scene)
 {
     const char *separator = "";
-    rest_t rest = rest_of(model, scene, text);
+    refusal_rest_t rest = refusal_rest(&model->hiding, scene, text);
     text_puts(text, ", \"holders\": [");
     for (uint32_t i = 0; i < scene->count; i++) {
         const refusal_holder_t *holder = &scene->holders[i];

@@ -4,27 +4,18 @@
  * to those who may read its `map`, and as the program reported them last: the page asks no program
  * for a report.
  */
+#include "render/page.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "page/node_page.h"
 #include "page/order.h"
 #include "render/blocks.h"
 #include "render/parts.h"
-#include "render/user_names.h"
 
 _Static_assert(RMM_PAGE_UNKNOWN == FIGURE_UNKNOWN, "figures pass as they are");
-
-typedef struct drawing {
-    const snapshot_t *snapshot;
-    model_t *model;
-    text_t *text;
-    rmm_page_order_t *order; /* of the processes */
-    user_names_t users;
-    rmm_page_t page;
-} drawing_t;
 
 /* --- devices -------------------------------------------------------------------------- */
 
@@ -39,6 +30,13 @@ static uint64_t subtract(uint64_t a, uint64_t b)
 static uint64_t known(uint64_t figure)
 {
     return figure != 0 ? figure : FIGURE_UNKNOWN;
+}
+
+const char *page_user(const drawing_t *drawing, uid_t uid, char number[PAGE_USER_BYTES])
+{
+    const char *user = user_names_find(&drawing->users, uid);
+    (void)snprintf(number, PAGE_USER_BYTES, "uid %u", (unsigned)uid);
+    return user != NULL ? user : number;
 }
 
 /* Others hold the memory that the driver said is used, less what the programs have taken. */
@@ -68,6 +66,7 @@ static rmm_page_figures_t figures_shown(const figures_t *figures)
     return (rmm_page_figures_t){
         .current_bytes = figures->current_bytes,
         .reserved_bytes = figures->reserved_bytes,
+        .cached_bytes = figures->cached_bytes,
         .padding_bytes = figures->padding_bytes,
         .peak_bytes = figures->peak_bytes,
         .current_count = figures->current_count,
@@ -168,20 +167,34 @@ static void put_parts(drawing_t *drawing, const snapshot_process_t *process)
     }
 }
 
+static void add_uses(
+    const drawing_t *drawing, const snapshot_process_t *process,
+    rmm_page_program_t *shown)
+{
+    const snapshot_t *snapshot = drawing->snapshot;
+    for (uint32_t i = 0; i < process->location_count; i++) {
+        const snapshot_location_t *location =
+            &snapshot->locations[process->location + i];
+        const snapshot_device_t *device = &snapshot->devices[location->device];
+        const rmm_page_figures_t figures = figures_shown(&location->figures);
+        rmm__page_program_add(
+            shown, device->name, &figures, known(device->capacity_bytes));
+    }
+}
+
 static void put_process(drawing_t *drawing, const snapshot_process_t *process)
 {
-    char number[32], owner[CGROUP_LABEL_BYTES] = "";
+    char number[PAGE_USER_BYTES], owner[CGROUP_LABEL_BYTES] = "";
     if (process->placement != NULL) {
         cgroup_label(&process->placement->group, owner);
     }
-    const char *user = user_names_find(&drawing->users, process->uid);
-    (void)snprintf(number, sizeof(number), "uid %u", (unsigned)process->uid);
-    const rmm_page_program_t shown = {
+    rmm_page_program_t shown = {
         .pid = process->name,
-        .user = user != NULL ? user : number,
+        .user = page_user(drawing, process->uid, number),
         .command = process->comm,
         .state = process->is_live && process->is_readable ? "" : process->state,
         .owner = owner};
+    add_uses(drawing, process, &shown);
     if (rmm__page_begin_program(&drawing->page, &shown)) {
         put_parts(drawing, process);
         rmm__page_end_program(&drawing->page);
@@ -213,13 +226,57 @@ static void put_processes(drawing_t *drawing)
 
 /* --- the page ------------------------------------------------------------------------- */
 
+/* Users of live processes, each once: the first of a user counts. */
+static uint32_t user_count(const drawing_t *drawing)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < drawing->snapshot->job_count; i++) {
+        const snapshot_job_t *job = &drawing->snapshot->jobs[i];
+        count += job->kind == JOB_USER && job->ended_ns_ago == FIGURE_UNKNOWN;
+    }
+    return count;
+}
+
+static void put_summary(drawing_t *drawing, uint32_t refused)
+{
+    const snapshot_t *snapshot = drawing->snapshot;
+    rmm_page_summary_t summary = {.users = user_count(drawing), .refused = refused};
+    for (uint32_t i = 0; i < snapshot->process_count; i++) {
+        summary.programs += snapshot->processes[i].is_live;
+    }
+    for (uint32_t i = 0; i < snapshot->device_count; i++) {
+        const snapshot_device_t *device = &snapshot->devices[i];
+        if (device->device == DEVICE_HOST) {
+            continue;
+        }
+        summary.gpus++;
+        summary.capacity_bytes =
+            figure_add_known(summary.capacity_bytes, known(device->capacity_bytes));
+        summary.current_bytes =
+            figure_add_known(summary.current_bytes, device->figures.current_bytes);
+        summary.reserved_bytes =
+            figure_add_known(summary.reserved_bytes, device->figures.reserved_bytes);
+    }
+    drawing->gpu_bytes = summary.capacity_bytes;
+    rmm__page_summary(&drawing->page, &summary);
+}
+
+/* A GPU is always shown, host memory if programs have some of it. */
+static bool is_used(const snapshot_device_t *device)
+{
+    const figures_t *figures = &device->figures;
+    return device->device != DEVICE_HOST || figures->current_bytes != 0 ||
+           figures->reserved_bytes != 0;
+}
+
 static void put_all(drawing_t *drawing)
 {
     const snapshot_t *snapshot = drawing->snapshot;
     rmm_sink_t sink = render_sink(drawing->text);
     char host[256] = "this machine";
     (void)gethostname(host, sizeof(host) - 1);
-    rmm__page_begin(&drawing->page, &sink, host, time(NULL));
+    rmm__page_begin(&drawing->page, &sink, host, time(NULL), true);
+    put_summary(drawing, page_count_refusals(drawing));
     rmm__page_remark(
         &drawing->page,
         shares_refused(&snapshot->location_shares) +
@@ -227,10 +284,16 @@ static void put_all(drawing_t *drawing)
         "levels are left out: over budget");
     rmm__page_begin_devices(&drawing->page);
     for (uint32_t i = 0; i < snapshot->device_count; i++) {
-        put_device(drawing, &snapshot->devices[i]);
+        if (is_used(&snapshot->devices[i])) {
+            put_device(drawing, &snapshot->devices[i]);
+        }
     }
+    rmm__page_end_devices(&drawing->page);
+    page_put_jobs(drawing);
     rmm__page_begin_programs(&drawing->page);
     put_processes(drawing);
+    rmm__page_end_programs(&drawing->page);
+    page_put_refusals(drawing);
     rmm__page_end(&drawing->page);
 }
 

@@ -39,6 +39,14 @@ void put_number_key(text_t *text, const char *key, bool is_known, uint64_t value
 /* Is what belongs to `owner` shown to the reader of the text? */
 bool is_shown_to(const hiding_t *hiding, uid_t owner, const text_t *text);
 
+/* Of the holders of a refusal, those that are not shown one by one to the reader. */
+typedef struct refusal_rest {
+    uint32_t programs;
+    uint64_t bytes;
+} refusal_rest_t;
+refusal_rest_t
+refusal_rest(const hiding_t *hiding, const refusal_scene_t *scene, const text_t *text);
+
 /* "2026-11-22T23:39:30.795848123Z" */
 void render_time(text_t *text, uint64_t time_ns);
 /* An object on one line. */

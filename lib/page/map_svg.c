@@ -5,19 +5,37 @@
 #include <inttypes.h>
 
 #define WIDTH 1024u /* of a line; divides the bytes of a line */
-#define LEFT 150u   /* of it: the address */
+#define LEFT 150u   /* of it, in a file: the address */
 #define TOP 48u
 #define LINE_HEIGHT 16u
 #define MARK_HEIGHT 13u
 #define SEEN_WIDTH 4u /* what is narrower is drawn with its neighbours */
 #define LINE_BYTES_LEAST ((uint64_t)64 << 10)
 
-static const char *const colours[RMM_BLOCK_STATES] = {
-    [RMM_BLOCK_USED] = "#d1495b",
-    [RMM_BLOCK_FREE] = "#8cc084",
-    [RMM_BLOCK_CACHED] = "#edae49",
-    [RMM_BLOCK_GRAPH] = "#8d6cab",
-    [RMM_BLOCK_LOST] = "#444444"};
+/* Classes of page.css. */
+static const char *const classes[RMM_BLOCK_STATES] = {
+    [RMM_BLOCK_USED] = "used",
+    [RMM_BLOCK_FREE] = "inside",
+    [RMM_BLOCK_CACHED] = "kept",
+    [RMM_BLOCK_GRAPH] = "graph",
+    [RMM_BLOCK_LOST] = "lost"};
+
+/* What a file has instead of page.css: the same colours. Marks have thin edges in the colour of
+ * the ground, so that neighbours stay apart. */
+static const char file_style[] =
+    "<style>svg{background:#fff;color:#1c2128}text{fill:#1c2128}"
+    ".used{fill:#0a5fa8}.inside{fill:#7cbcf0}.kept{fill:url(#kept)}"
+    ".graph{fill:#8250df}.lost{fill:#32383f}.ground{fill:#e4e8ec}"
+    "rect{stroke:#fff;stroke-width:.8}pattern rect{stroke:none}"
+    "@media(prefers-color-scheme:dark){svg{background:#0f1419}text{fill:#e6edf3}"
+    ".used{fill:#58a6ff}.inside{fill:#1f5590}.graph{fill:#b392f0}.lost{fill:#c9d1d9}"
+    ".ground{fill:#262c34}rect{stroke:#0f1419}}</style>\n";
+
+static const char kept_pattern[] =
+    "<defs><pattern id=\"kept\" width=\"6\" height=\"6\" "
+    "patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\">"
+    "<rect class=\"inside\" width=\"6\" height=\"6\"/>"
+    "<rect class=\"used\" width=\"2\" height=\"6\"/></pattern></defs>\n";
 
 /* Blocks that are drawn as one. */
 typedef struct mark {
@@ -31,6 +49,7 @@ typedef struct picture {
     const rmm_map_t *map;
     rmm_sink_t *sink;
     uint64_t line_bytes; /* a power of two */
+    uint32_t left, top;  /* of the lines */
     uint32_t line;       /* that is drawn */
     uint32_t next_row;   /* first that may lie in it */
 } picture_t;
@@ -108,9 +127,10 @@ static void put_mark(const picture_t *picture, mark_t *mark)
     if (mark->to > mark->from) {
         rmm__sink_printf(
             picture->sink,
-            "<rect x=\"%u\" y=\"%u\" width=\"%u\" height=\"%u\" fill=\"%s\"><title>",
-            LEFT + mark->from, TOP + picture->line * LINE_HEIGHT, mark->to - mark->from,
-            MARK_HEIGHT, colours[largest_state(mark)]);
+            "<rect class=\"%s\" x=\"%u\" y=\"%u\" width=\"%u\" height=\"%u\"><title>",
+            classes[largest_state(mark)], picture->left + mark->from,
+            picture->top + picture->line * LINE_HEIGHT, mark->to - mark->from,
+            MARK_HEIGHT);
         put_title(mark, picture->sink);
         rmm__sink_puts(picture->sink, "</title></rect>\n");
     }
@@ -173,31 +193,35 @@ static void put_blocks(picture_t *picture, uint64_t begin, uint64_t end)
 static void put_line(picture_t *picture, uint64_t begin, uint64_t end)
 {
     uint32_t width = pixel_of(picture, end - begin);
-    uint32_t y = TOP + picture->line * LINE_HEIGHT;
     rmm__sink_printf(
         picture->sink,
-        "<text x=\"4\" y=\"%u\">0x%" PRIx64 "</text>\n"
-        "<rect x=\"%u\" y=\"%u\" width=\"%u\" height=\"%u\" fill=\"#eeeeee\"/>\n",
-        y + MARK_HEIGHT - 3, begin, LEFT, y, width > 0 ? width : 1, MARK_HEIGHT);
+        "<rect class=\"ground\" x=\"%u\" y=\"%u\" width=\"%u\" height=\"%u\"/>\n",
+        picture->left, picture->top + picture->line * LINE_HEIGHT,
+        width > 0 ? width : 1, MARK_HEIGHT);
     put_blocks(picture, begin, end);
     picture->line++;
 }
 
-static void put_chunk(picture_t *picture, const rmm_blocks_row_t *chunk)
+/* The lines of a chunk that there is room for. */
+static void each_line(
+    picture_t *picture, const rmm_blocks_row_t *chunk,
+    void (*put)(picture_t *, uint64_t begin, uint64_t end))
 {
     uint64_t end = chunk->address + chunk->bytes;
     uint64_t at = chunk->address;
     while (at < end && picture->line < picture->map->lines_max) {
         uint64_t next = end - at > picture->line_bytes ? at + picture->line_bytes : end;
-        put_line(picture, at, next);
+        put(picture, at, next);
         at = next;
     }
 }
 
-/* Returns how many found no line. */
-static uint32_t put_chunks(picture_t *picture)
+/* Returns how many chunks found no line. */
+static uint32_t
+each_chunk(picture_t *picture, void (*put)(picture_t *, uint64_t begin, uint64_t end))
 {
     uint32_t left_out = 0;
+    picture->line = 0;
     for (uint32_t i = 0; i < picture->map->count; i++) {
         const rmm_blocks_row_t *row = &picture->map->rows[i];
         if (row->state != RMM_BLOCK_CHUNK) {
@@ -205,7 +229,7 @@ static uint32_t put_chunks(picture_t *picture)
         }
         if (picture->line < picture->map->lines_max) {
             picture->next_row = i;
-            put_chunk(picture, row);
+            each_line(picture, row, put);
         } else {
             left_out++;
         }
@@ -213,22 +237,22 @@ static uint32_t put_chunks(picture_t *picture)
     return left_out;
 }
 
-/* --- the picture ---------------------------------------------------------------------- */
+/* --- addresses ------------------------------------------------------------------------ */
 
-static void put_legend(const picture_t *picture)
+static void put_address(picture_t *picture, uint64_t begin, uint64_t end)
 {
-    uint32_t x = LEFT;
+    (void)end;
+    rmm__sink_printf(picture->sink, "0x%" PRIx64 "\n", begin);
+    picture->line++;
+}
+
+static void put_address_mark(picture_t *picture, uint64_t begin, uint64_t end)
+{
+    (void)end;
     rmm__sink_printf(
-        picture->sink, "<text x=\"4\" y=\"20\">A line: %" PRIu64 " bytes</text>\n",
-        picture->line_bytes);
-    for (uint32_t state = RMM_BLOCK_USED; state < RMM_BLOCK_STATES; state++) {
-        rmm__sink_printf(
-            picture->sink,
-            "<rect x=\"%u\" y=\"28\" width=\"12\" height=\"12\" fill=\"%s\"/>"
-            "<text x=\"%u\" y=\"38\">%s</text>\n",
-            x, colours[state], x + 16, rmm__block_state_name(state));
-        x += 90;
-    }
+        picture->sink, "<text x=\"4\" y=\"%u\">0x%" PRIx64 "</text>\n",
+        picture->top + picture->line * LINE_HEIGHT + MARK_HEIGHT - 3, begin);
+    picture->line++;
 }
 
 static uint32_t line_count(const picture_t *picture)
@@ -243,21 +267,76 @@ static uint32_t line_count(const picture_t *picture)
     return lines < picture->map->lines_max ? (uint32_t)lines : picture->map->lines_max;
 }
 
+void rmm__map_put_pattern(rmm_sink_t *sink)
+{
+    rmm__sink_puts(sink, kept_pattern);
+}
+
+/* --- in a page ------------------------------------------------------------------------ */
+
+uint64_t rmm__map_line_bytes(const rmm_map_t *map)
+{
+    return choose_line_bytes(map);
+}
+
+void rmm__map_html(rmm_sink_t *sink, const rmm_map_t *map)
+{
+    picture_t picture = {
+        .map = map, .sink = sink, .line_bytes = choose_line_bytes(map)};
+    uint32_t height = line_count(&picture) * LINE_HEIGHT;
+    rmm__sink_puts(sink, "<div class=\"map\"><pre>");
+    (void)each_chunk(&picture, put_address);
+    rmm__sink_printf(
+        sink,
+        "</pre><svg viewBox=\"0 0 %u %u\" height=\"%u\" "
+        "preserveAspectRatio=\"none\">\n",
+        WIDTH, height, height);
+    uint32_t left_out = each_chunk(&picture, put_line);
+    rmm__sink_puts(sink, "</svg></div>\n");
+    if (left_out > 0) {
+        rmm__sink_printf(sink, "<p>%u more chunks found no line</p>\n", left_out);
+    }
+}
+
+/* --- in a file ------------------------------------------------------------------------ */
+
+static void put_legend(const picture_t *picture)
+{
+    uint32_t x = LEFT;
+    rmm__sink_printf(
+        picture->sink, "<text x=\"4\" y=\"20\">A line: %" PRIu64 " bytes</text>\n",
+        picture->line_bytes);
+    for (uint32_t state = RMM_BLOCK_USED; state < RMM_BLOCK_STATES; state++) {
+        rmm__sink_printf(
+            picture->sink,
+            "<rect class=\"%s\" x=\"%u\" y=\"28\" width=\"12\" height=\"12\"/>"
+            "<text x=\"%u\" y=\"38\">%s</text>\n",
+            classes[state], x, x + 16, rmm__block_state_name(state));
+        x += 90;
+    }
+}
+
 void rmm__map_svg_begin(rmm_sink_t *sink, const rmm_map_t *map)
 {
     uint32_t left_out;
     picture_t picture = {
-        .map = map, .sink = sink, .line_bytes = choose_line_bytes(map)};
+        .map = map,
+        .sink = sink,
+        .line_bytes = choose_line_bytes(map),
+        .left = LEFT,
+        .top = TOP};
     uint32_t width = LEFT + WIDTH + 8;
     uint32_t height = TOP + (line_count(&picture) + 4) * LINE_HEIGHT;
     rmm__sink_printf(
         sink,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%u\" height=\"%u\" "
-        "viewBox=\"0 0 %u %u\" font-family=\"monospace\" font-size=\"11\">\n"
-        "<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n",
+        "viewBox=\"0 0 %u %u\" font-family=\"monospace\" font-size=\"11\">\n",
         width, height, width, height);
+    rmm__sink_puts(sink, file_style);
+    rmm__map_put_pattern(sink);
     put_legend(&picture);
-    left_out = put_chunks(&picture);
+    (void)each_chunk(&picture, put_address_mark);
+    left_out = each_chunk(&picture, put_line);
     rmm__sink_printf(
         sink, "<text x=\"4\" y=\"%u\">",
         TOP + (line_count(&picture) + 1) * LINE_HEIGHT);

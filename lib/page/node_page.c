@@ -1,151 +1,76 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Puts HTML; see node_page.h. Colours are those of map_svg.c. */
+/* The head and the end of the page, its devices, jobs and refusals; see node_page.h. */
 #include "page/node_page.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-#define BAR_WIDTH 1000u
-/* A square of the colour of a part. */
-#define KEY(number) "<span class=\"k" #number "\">&#9632;</span> "
-
-static const char head[] =
-    "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-    "<meta http-equiv=\"Content-Security-Policy\" "
-    "content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
-    "<meta name=\"viewport\" content=\"width=device-width\">\n";
-
-static const char style[] =
-    "<style>\n"
-    "body { font: 14px/1.4 sans-serif; margin: 1.5em; max-width: 90em; }\n"
-    "h1 { font-size: 1.4em; } h2 { font-size: 1.1em; margin: 1.5em 0 .4em; }\n"
-    "table { border-collapse: collapse; margin: .4em 0; }\n"
-    "th, td { padding: .15em .7em; text-align: right; white-space: nowrap; }\n"
-    "th { border-bottom: 1px solid #888; font-weight: 600; }\n"
-    ".t { text-align: left; } td.wide { width: 24em; }\n"
-    "svg.bar { display: block; width: 24em; height: 1em; background: #eee; }\n"
-    ".used, .k1 { fill: #d1495b; color: #d1495b; }\n"
-    ".cached, .k2 { fill: #edae49; color: #edae49; }\n"
-    ".others, .k3 { fill: #8d6cab; color: #8d6cab; }\n"
-    ".padding, .k4 { fill: #444; color: #444; }\n"
-    ".largest, .k5 { fill: #5a9e52; color: #5a9e52; }\n"
-    ".free, .k6 { fill: #a9d3a3; color: #a9d3a3; }\n"
-    "details { margin: .3em 0; } details > * { margin-left: 1.2em; }\n"
-    "summary { cursor: pointer; margin-left: 0; }\n"
-    "figure { margin: .6em 1.2em; overflow-x: auto; } .warn { color: #a33; }\n"
-    "</style>\n";
-
-/* --- figures ------------------------------------------------------------------------------ */
-
-/* In units of 1024; the exact number is the cell's title. */
-static void put_bytes(rmm_sink_t *sink, uint64_t bytes)
-{
-    static const char units[] = "BKMGTPE";
-    double value = (double)bytes;
-    int unit = 0;
-    if (bytes == RMM_PAGE_UNKNOWN) {
-        rmm__sink_puts(sink, "<td>-</td>");
-        return;
-    }
-    while (value >= 1023.95 && units[unit + 1] != '\0') {
-        value /= 1024;
-        unit++;
-    }
-    rmm__sink_printf(
-        sink, "<td title=\"%" PRIu64 "\">%.*f%c</td>", bytes, unit == 0 ? 0 : 1, value,
-        units[unit]);
-}
-
-static void put_count(rmm_sink_t *sink, uint64_t count)
-{
-    if (count == RMM_PAGE_UNKNOWN) {
-        rmm__sink_puts(sink, "<td>-</td>");
-    } else {
-        rmm__sink_printf(sink, "<td>%" PRIu64 "</td>", count);
-    }
-}
-
-static void put_text(rmm_sink_t *sink, const char *text)
-{
-    rmm__sink_puts(sink, "<td class=\"t\">");
-    rmm__sink_foreign(sink, text[0] != '\0' ? text : "-");
-    rmm__sink_puts(sink, "</td>");
-}
-
-static void put_figures(rmm_sink_t *sink, const rmm_page_figures_t *figures)
-{
-    put_bytes(sink, figures->current_bytes);
-    put_bytes(sink, figures->reserved_bytes);
-    put_bytes(sink, figures->peak_bytes);
-    put_count(sink, figures->current_count);
-    put_count(sink, figures->oom_count);
-}
-
-/* --- bars --------------------------------------------------------------------------------- */
-
-typedef struct part {
-    const char *name; /* its class */
-    uint64_t bytes;
-} part_t;
-
-static uint32_t width_of(uint64_t bytes, uint64_t whole)
-{
-    double share =
-        whole != 0 && bytes != RMM_PAGE_UNKNOWN ? (double)bytes / (double)whole : 0.0;
-    return (uint32_t)((share < 1.0 ? share : 1.0) * BAR_WIDTH + 0.5);
-}
-
-/* Parts side by side; they may be more than the whole, and are cut. */
-static void
-put_bar(rmm_sink_t *sink, const part_t *parts, uint32_t count, uint64_t whole)
-{
-    uint32_t x = 0;
-    rmm__sink_printf(
-        sink,
-        "<td class=\"wide\"><svg class=\"bar\" viewBox=\"0 0 %u 10\" "
-        "preserveAspectRatio=\"none\">",
-        BAR_WIDTH);
-    for (uint32_t i = 0; i < count && x < BAR_WIDTH; i++) {
-        uint32_t width = width_of(parts[i].bytes, whole);
-        width = width < BAR_WIDTH - x ? width : BAR_WIDTH - x;
-        if (width > 0) {
-            rmm__sink_printf(
-                sink,
-                "<rect class=\"%s\" x=\"%u\" width=\"%u\" height=\"10\">"
-                "<title>%s: %" PRIu64 " bytes</title></rect>",
-                parts[i].name, x, width, parts[i].name, parts[i].bytes);
-        }
-        x += width;
-    }
-    rmm__sink_puts(sink, "</svg></td>");
-}
-
-static uint64_t subtract(uint64_t a, uint64_t b)
-{
-    if (a == RMM_PAGE_UNKNOWN || b == RMM_PAGE_UNKNOWN) {
-        return RMM_PAGE_UNKNOWN;
-    }
-    return a > b ? a - b : 0;
-}
+#include "page/cells.h"
+#include "page/page_files.h"
 
 /* --- head --------------------------------------------------------------------------------- */
 
-void rmm__page_begin(rmm_page_t *page, rmm_sink_t *sink, const char *title, time_t now)
+#define KEY(class, text)                                                               \
+    "<li><svg viewBox=\"0 0 12 12\"><rect class=\"" class "\" width=\"1\" "            \
+                                                          "height=\"1\"/></svg>" text  \
+                                                          "</li>"
+
+static const char legend[] = "<ul id=\"legend\">" KEY("used", "in use")
+    KEY("inside", "free inside pools") KEY("kept", "free for one stream")
+        KEY("graph", "in graphs") KEY("lost", "padding") KEY("others", "other programs")
+            KEY("free", "free on the device") "</ul>\n";
+
+/* Without the script these would do nothing, so it shows them. */
+static const char controls[] =
+    "<form id=\"controls\" hidden><span id=\"stale\" hidden></span>"
+    "<input id=\"filter\" type=\"search\" placeholder=\"filter programs and jobs\" "
+    "aria-label=\"filter programs and jobs\">"
+    "<label>refresh <select id=\"seconds\"><option value=\"2\">2 s</option>"
+    "<option value=\"10\" selected>10 s</option><option value=\"60\">1 min</option>"
+    "<option value=\"0\">off</option></select></label></form>\n";
+
+static void put_head(rmm_page_t *page, const char *title)
+{
+    rmm_sink_t *sink = page->sink;
+    rmm__sink_puts(
+        sink, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+              "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src "
+              "'none'; base-uri 'none'; form-action 'none'; style-src '");
+    rmm__sink_puts(sink, rmm__page_css_hash);
+    if (page->is_live) {
+        rmm__sink_puts(sink, "'; connect-src 'self'; script-src '");
+        rmm__sink_puts(sink, rmm__page_js_hash);
+    }
+    rmm__sink_puts(
+        sink,
+        "'\">\n<meta name=\"viewport\" content=\"width=device-width, "
+        "initial-scale=1\">\n"
+        "<meta name=\"color-scheme\" content=\"light dark\">\n<title>GPU memory of ");
+    rmm__sink_foreign(sink, title);
+    rmm__sink_puts(sink, "</title>\n<style>");
+    rmm__sink_puts(sink, (const char *)rmm__page_css);
+    rmm__sink_puts(sink, "</style>\n</head>\n");
+}
+
+void rmm__page_begin(
+    rmm_page_t *page, rmm_sink_t *sink, const char *title, time_t now, bool is_live)
 {
     char time[32] = "";
     struct tm parts;
-    *page = (rmm_page_t){.sink = sink};
+    *page = (rmm_page_t){.sink = sink, .is_live = is_live};
     if (gmtime_r(&now, &parts) != NULL) {
         (void)strftime(time, sizeof(time), "%Y-%m-%d %H:%M:%S UTC", &parts);
     }
-    rmm__sink_puts(sink, head);
-    rmm__sink_puts(sink, "<title>GPU memory of ");
+    put_head(page, title);
+    rmm__sink_puts(sink, "<body>\n<header>\n<h1>GPU memory of ");
     rmm__sink_foreign(sink, title);
-    rmm__sink_puts(sink, "</title>\n");
-    rmm__sink_puts(sink, style);
-    rmm__sink_puts(sink, "</head>\n<body>\n<h1>GPU memory of ");
-    rmm__sink_foreign(sink, title);
-    rmm__sink_printf(sink, "</h1>\n<p>%s</p>\n", time);
+    rmm__sink_printf(sink, "</h1>\n<time id=\"time\">%s</time>\n", time);
+    rmm__sink_puts(sink, is_live ? controls : "");
+    rmm__sink_puts(sink, "<svg id=\"patterns\">");
+    rmm__map_put_pattern(sink);
+    rmm__sink_puts(sink, "</svg>\n");
+    rmm__sink_puts(sink, legend);
+    rmm__sink_puts(sink, "</header>\n<main>\n");
 }
 
 void rmm__page_remark(rmm_page_t *page, uint64_t count, const char *what)
@@ -156,165 +81,200 @@ void rmm__page_remark(rmm_page_t *page, uint64_t count, const char *what)
     }
 }
 
+static void put_counted(rmm_sink_t *sink, uint64_t count, const char *what)
+{
+    rmm__sink_printf(
+        sink, "<b>%" PRIu64 "</b> %s%s", count, what, count == 1 ? "" : "s");
+}
+
+void rmm__page_summary(rmm_page_t *page, const rmm_page_summary_t *summary)
+{
+    rmm_sink_t *sink = page->sink;
+    char used[PAGE_SIZE_BYTES], held[PAGE_SIZE_BYTES], all[PAGE_SIZE_BYTES];
+    page_size_text(summary->current_bytes, used);
+    page_size_text(summary->reserved_bytes, held);
+    page_size_text(summary->capacity_bytes, all);
+    rmm__sink_puts(sink, "<p id=\"summary\">");
+    put_counted(sink, summary->programs, "program");
+    rmm__sink_puts(sink, " of ");
+    put_counted(sink, summary->users, "user");
+    rmm__sink_puts(sink, " on ");
+    put_counted(sink, summary->gpus, "GPU");
+    rmm__sink_printf(
+        sink, ": <b>%s</b> in use, <b>%s</b> held, of <b>%s</b>", used, held, all);
+    if (summary->refused > 0) {
+        rmm__sink_puts(sink, "; <a href=\"#refusals\" class=\"warn\">");
+        put_counted(sink, summary->refused, "refused allocation");
+        rmm__sink_puts(sink, "</a>");
+    }
+    rmm__sink_puts(sink, "</p>\n");
+}
+
 /* --- devices ------------------------------------------------------------------------------ */
 
 void rmm__page_begin_devices(rmm_page_t *page)
 {
     rmm__sink_puts(
         page->sink,
-        "<h2>Devices</h2>\n<table id=\"devices\">\n<tr><th class=\"t\">Device</th>"
-        "<th>Used</th><th>Cached</th><th>Others</th><th>Free</th><th>Total</th>"
-        "<th class=\"t\">" KEY(1) "used " KEY(2) "cached " KEY(
-            3) "others</th><th class=\"t\">Model</th></tr>\n");
+        "<h2>Devices</h2>\n<table id=\"devices\" class=\"full\">\n<tr>"
+        "<th class=\"t\">Device</th><th class=\"t model\">Model</th>"
+        "<th class=\"t wide\">Memory</th><th>In use</th><th>Free inside</th>"
+        "<th>Others</th><th>Free</th><th>Total</th><th class=\"t past\">Last hour</th>"
+        "</tr>\n");
 }
 
 void rmm__page_device(rmm_page_t *page, const rmm_page_device_t *device)
 {
     rmm_sink_t *sink = page->sink;
-    const part_t parts[] = {
+    uint64_t pools = page_subtract(device->reserved_bytes, device->current_bytes);
+    const page_part_t parts[] = {
         {"used", device->current_bytes},
-        {"cached", subtract(device->reserved_bytes, device->current_bytes)},
+        {"inside", device->cached_bytes},
+        {"lost", page_subtract(pools, device->cached_bytes)},
         {"others", device->others_bytes}};
     rmm__sink_puts(sink, "<tr>");
-    put_text(sink, device->name);
-    put_bytes(sink, device->current_bytes);
-    put_bytes(sink, device->cached_bytes);
-    put_bytes(sink, device->others_bytes);
-    put_bytes(sink, device->free_bytes);
-    put_bytes(sink, device->capacity_bytes);
-    if (device->capacity_bytes != RMM_PAGE_UNKNOWN) {
-        put_bar(sink, parts, 3, device->capacity_bytes);
-    } else {
-        put_text(sink, "");
-    }
-    put_text(sink, device->model);
+    page_put_text(sink, "td", device->name);
+    rmm__sink_puts(sink, "<td class=\"t model\">");
+    rmm__sink_foreign(sink, device->model[0] != '\0' ? device->model : "-");
+    rmm__sink_puts(sink, "</td>");
+    page_put_bar(sink, "td", parts, 4, device->capacity_bytes);
+    page_put_size(sink, "td", device->current_bytes);
+    page_put_size(sink, "td", device->cached_bytes);
+    page_put_size(sink, "td", device->others_bytes);
+    page_put_size(sink, "td", device->free_bytes);
+    page_put_size(sink, "td", device->capacity_bytes);
+    page_put_history(sink, "td", device->history, device->capacity_bytes);
     rmm__sink_puts(sink, "</tr>\n");
 }
 
-void rmm__page_begin_programs(rmm_page_t *page)
-{
-    rmm__sink_puts(page->sink, "</table>\n<h2>Programs</h2>\n");
-}
-
-/* --- programs ----------------------------------------------------------------------------- */
-
-bool rmm__page_begin_program(rmm_page_t *page, const rmm_page_program_t *program)
-{
-    rmm_sink_t *sink = page->sink;
-    if (sink->bytes >= RMM_PAGE_BYTES_MAX) {
-        page->left_out++;
-        return false;
-    }
-    rmm__sink_printf(
-        sink, "<details%s>\n<summary><b>",
-        page->programs < RMM_PAGE_OPEN_PROGRAMS ? " open" : "");
-    page->programs++;
-    rmm__sink_foreign(sink, program->pid);
-    rmm__sink_puts(sink, "</b> ");
-    rmm__sink_foreign(sink, program->user);
-    if (program->owner[0] != '\0') {
-        rmm__sink_puts(sink, " [");
-        rmm__sink_foreign(sink, program->owner);
-        rmm__sink_puts(sink, "]");
-    }
-    rmm__sink_puts(sink, " ");
-    rmm__sink_foreign(sink, program->command);
-    if (program->state[0] != '\0') {
-        rmm__sink_puts(sink, " (");
-        rmm__sink_foreign(sink, program->state);
-        rmm__sink_puts(sink, ")");
-    }
-    rmm__sink_puts(
-        sink, "</summary>\n<table>\n<tr><th class=\"t\">Device</th><th>Current</th>"
-              "<th>Reserved</th><th>Peak</th><th>Live</th><th>Refused</th></tr>\n");
-    return true;
-}
-
-void rmm__page_use(
-    rmm_page_t *page, const char *device, const rmm_page_figures_t *figures)
-{
-    rmm__sink_puts(page->sink, "<tr>");
-    put_text(page->sink, device);
-    put_figures(page->sink, figures);
-    rmm__sink_puts(page->sink, "</tr>\n");
-}
-
-void rmm__page_begin_resources(rmm_page_t *page)
-{
-    rmm__sink_puts(
-        page->sink,
-        "</table>\n<table>\n<tr><th class=\"t\">Resource</th><th class=\"t\">Type</th>"
-        "<th class=\"t\">Device</th><th>Upstream</th><th>Current</th><th>Reserved</th>"
-        "<th>Peak</th><th>Live</th><th>Refused</th><th>Largest free</th>"
-        "<th class=\"t\">" KEY(1) "used " KEY(4) "lost " KEY(5) "largest free " KEY(
-            6) "other free</th></tr>\n");
-}
-
-/* Shows the largest free block and the other free memory: together a pool at a glance. */
-static void put_pool(rmm_sink_t *sink, const rmm_page_resource_t *resource)
-{
-    const rmm_page_figures_t *figures = &resource->figures;
-    uint64_t free_bytes = resource->free_bytes;
-    const part_t parts[] = {
-        {"used", figures->current_bytes},
-        {"padding", figures->padding_bytes},
-        {"largest", resource->largest_free_bytes},
-        {"free", subtract(free_bytes, resource->largest_free_bytes)}};
-    if (figures->reserved_bytes == RMM_PAGE_UNKNOWN || figures->reserved_bytes == 0 ||
-        free_bytes == RMM_PAGE_UNKNOWN || free_bytes == 0) {
-        put_text(sink, "");
-    } else {
-        put_bar(sink, parts, 4, figures->reserved_bytes);
-    }
-}
-
-void rmm__page_resource(rmm_page_t *page, const rmm_page_resource_t *resource)
-{
-    rmm_sink_t *sink = page->sink;
-    rmm__sink_puts(sink, "<tr>");
-    put_text(sink, resource->name);
-    put_text(sink, resource->type);
-    put_text(sink, resource->device);
-    put_count(
-        sink, resource->upstream_id != 0 ? resource->upstream_id : RMM_PAGE_UNKNOWN);
-    put_figures(sink, &resource->figures);
-    put_bytes(sink, resource->largest_free_bytes);
-    put_pool(sink, resource);
-    rmm__sink_puts(sink, "</tr>\n");
-}
-
-void rmm__page_end_resources(rmm_page_t *page)
+void rmm__page_end_devices(rmm_page_t *page)
 {
     rmm__sink_puts(page->sink, "</table>\n");
 }
 
-void rmm__page_map(
-    rmm_page_t *page, const char *resource, const rmm_map_t *map, uint64_t age_ns)
+/* --- jobs --------------------------------------------------------------------------------- */
+
+void rmm__page_begin_jobs(rmm_page_t *page)
 {
-    rmm_sink_t *sink = page->sink;
-    if (sink->bytes >= RMM_PAGE_MAPS_BYTES_MAX) {
-        page->maps_left_out++;
-        return;
-    }
-    rmm__sink_puts(sink, "<figure class=\"map\"><figcaption>Blocks of ");
-    rmm__sink_foreign(sink, resource);
-    rmm__sink_printf(sink, ", %.1f s ago</figcaption>\n", (double)age_ns / 1e9);
-    rmm__map_svg_begin(sink, map);
-    rmm__map_svg_end(sink);
-    rmm__sink_puts(sink, "</figure>\n");
+    rmm__sink_puts(
+        page->sink,
+        "<h2>Users and jobs</h2>\n<table id=\"jobs\" class=\"full\">\n<tr>"
+        "<th class=\"t\">Kind</th><th class=\"t name\">Name</th>"
+        "<th class=\"t\">User</th><th>Programs</th><th>Held</th><th>In use</th>"
+        "<th>Peak</th><th>Refused</th><th class=\"t wide\">Share of all GPUs</th>"
+        "<th class=\"t past\">Last hour</th></tr>\n");
 }
 
-void rmm__page_end_program(rmm_page_t *page)
+void rmm__page_job(rmm_page_t *page, const rmm_page_job_t *job)
 {
-    rmm__sink_puts(page->sink, "</details>\n");
+    rmm_sink_t *sink = page->sink;
+    bool has_ended = job->ended_seconds_ago != RMM_PAGE_UNKNOWN;
+    const page_part_t parts[] = {
+        {"used", job->current_bytes},
+        {"inside", page_subtract(job->reserved_bytes, job->current_bytes)}};
+    rmm__sink_puts(sink, has_ended ? "<tr class=\"ended\">" : "<tr>");
+    page_put_text(sink, "td", job->kind);
+    page_put_text(sink, "td", job->name);
+    page_put_text(sink, "td", job->user);
+    if (has_ended) {
+        rmm__sink_printf(
+            sink, "<td>ended %" PRIu64 " min</td>", job->ended_seconds_ago / 60);
+    } else {
+        page_put_count(sink, "td", job->programs);
+    }
+    page_put_size(sink, "td", job->reserved_bytes);
+    page_put_size(sink, "td", job->current_bytes);
+    page_put_size(sink, "td", job->peak_bytes);
+    page_put_count(sink, "td", job->oom_count);
+    page_put_bar(sink, "td", parts, 2, job->capacity_bytes);
+    page_put_history(sink, "td", job->history, 0);
+    rmm__sink_puts(sink, "</tr>\n");
 }
+
+void rmm__page_end_jobs(rmm_page_t *page)
+{
+    rmm__sink_puts(page->sink, "</table>\n");
+}
+
+/* --- refusals ----------------------------------------------------------------------------- */
+
+void rmm__page_begin_refusals(rmm_page_t *page)
+{
+    rmm__sink_puts(
+        page->sink,
+        "<h2 id=\"refusals\">Refused allocations</h2>\n<div class=\"rows refusals\">\n"
+        "<div class=\"row head\"><span></span><span class=\"t\">Time</span>"
+        "<span class=\"t\">PID</span><span class=\"t\">Program</span>"
+        "<span class=\"t\">User</span><span class=\"t\">Job</span>"
+        "<span class=\"t\">Device</span><span>Asked for</span><span>Was free</span>"
+        "<span class=\"t\">Resource</span><span>It held</span><span>In use</span>"
+        "</div>\n");
+}
+
+void rmm__page_begin_refusal(rmm_page_t *page, const rmm_page_refusal_t *refusal)
+{
+    rmm_sink_t *sink = page->sink;
+    rmm__sink_puts(sink, "<details");
+    if (page->is_live) {
+        rmm__sink_printf(sink, " id=\"r%" PRIu64 "\"", refusal->number);
+    }
+    rmm__sink_puts(sink, "><summary class=\"row\"><i></i>");
+    page_put_text(sink, "span", refusal->time);
+    page_put_text(sink, "span", refusal->process);
+    page_put_text(sink, "span", refusal->command);
+    page_put_text(sink, "span", refusal->user);
+    page_put_text(sink, "span", refusal->job);
+    page_put_text(sink, "span", refusal->device);
+    page_put_size(sink, "span", refusal->bytes);
+    page_put_size(sink, "span", refusal->free_bytes);
+    page_put_text(sink, "span", refusal->resource);
+    page_put_size(sink, "span", refusal->reserved_bytes);
+    page_put_size(sink, "span", refusal->current_bytes);
+    rmm__sink_puts(
+        sink, "</summary>\n<table><caption>Who held the device's memory then</caption>"
+              "<tr><th class=\"t\">PID</th><th class=\"t\">Program</th>"
+              "<th class=\"t\">User</th><th>Held</th><th>In use</th></tr>\n");
+}
+
+void rmm__page_holder(rmm_page_t *page, const rmm_page_holder_t *holder)
+{
+    rmm_sink_t *sink = page->sink;
+    rmm__sink_puts(sink, "<tr>");
+    page_put_text(sink, "td", holder->process);
+    page_put_text(sink, "td", holder->command);
+    page_put_text(sink, "td", holder->user);
+    page_put_size(sink, "td", holder->held_bytes);
+    page_put_size(sink, "td", holder->current_bytes);
+    rmm__sink_puts(sink, "</tr>\n");
+}
+
+void rmm__page_end_refusal(rmm_page_t *page, uint32_t more, uint64_t more_bytes)
+{
+    if (more > 0) {
+        rmm__sink_printf(
+            page->sink, "<tr><td class=\"t\" colspan=\"3\">%u more programs</td>",
+            more);
+        page_put_size(page->sink, "td", more_bytes);
+        rmm__sink_puts(page->sink, "<td>-</td></tr>\n");
+    }
+    rmm__sink_puts(page->sink, "</table></details>\n");
+}
+
+void rmm__page_end_refusals(rmm_page_t *page)
+{
+    rmm__sink_puts(page->sink, "</div>\n");
+}
+
+/* --- end ---------------------------------------------------------------------------------- */
 
 void rmm__page_end(rmm_page_t *page)
 {
-    if (page->programs == 0) {
-        rmm__sink_puts(page->sink, "<p>No program uses the library now.</p>\n");
-    }
-    rmm__page_remark(page, page->left_out, "more programs are not on this page");
     rmm__page_remark(page, page->maps_left_out, "more maps are not on this page");
+    rmm__sink_puts(page->sink, "</main>\n");
+    if (page->is_live) {
+        rmm__sink_puts(page->sink, "<script>");
+        rmm__sink_puts(page->sink, (const char *)rmm__page_js);
+        rmm__sink_puts(page->sink, "</script>\n");
+    }
     rmm__sink_puts(page->sink, "</body>\n</html>\n");
 }

@@ -98,7 +98,10 @@ has metrics ",unit=\"rmm-test.service\"} 1"
 has metrics "rmm_job_current_bytes{kind=\"slurm_step\",name=\"7.1\",uid=\"0\"} 5000"
 has metrics "rmm_job_peak_bytes{kind=\"slurm_job\",name=\"7\",uid=\"$other\"} 12345"
 grep -qE " slurm 7\.1 +rmmfs_program$" "$mnt/top" || fail "top: $(cat "$mnt/top")"
-grep -q "\[pod ${pod%%-*}\]" "$mnt/index.html" || fail "the page has no pod"
+grep -q ">pod ${pod%%-*}</span>" "$mnt/index.html" || fail "the page has no pod at its program"
+grep -q '<tr><td class="t">pod</td><td class="t" title="team-a/train-0">team-a/train-0</td>' "$mnt/index.html" ||
+    fail "the page has no pod among the jobs"
+grep -q '<tr><td class="t">slurm_job</td><td class="t">7</td>' "$mnt/index.html" || fail "the page has no Slurm job"
 has metrics.all "rmm_job_reserved_bytes{kind=\"slurm_job\",name=\"7\",uid=\"0\"} 8000"
 has metrics.all "rmm_job_host_peak_bytes{kind=\"slurm_job\",name=\"7\",uid=\"0\"} 30"
 series=$(grep -cE "pid=\"${program_pid[pod]}\"|name=\"($pod|$id)\"" "$mnt/metrics")

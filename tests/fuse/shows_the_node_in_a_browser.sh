@@ -24,16 +24,23 @@ pool=$(cd "$mnt" && echo "proc/${program_pid[ours]}"/gpu*/mr/*.pool)
 page_of() { # USER...: as that user, into $work/page
     "$@" cat "$mnt/index.html" >"$work/page" || fail "$* cannot read index.html"
     [ "$(tail -n 1 "$work/page")" = "</html>" ] || fail "$*: the page has no end"
-    ! grep -qE "<(script|u|b>\"|link|img|iframe)|(src|href)=" "$work/page" || fail "$*: $(cat "$work/page")"
+    ! grep -qE "<(u>|b>\"|link|img|iframe|object)|src=|href=.[^#]| on[a-z]+=| style=" "$work/page" ||
+        fail "$*: $(cat "$work/page")"
+    [ "$(grep -c "<script" "$work/page")" = 1 ] || fail "$*: $(cat "$work/page")"
 }
 # Before a report there are figures only; the page asks for none.
 page_of env
 user_of() { # UID: as the page names it
     awk -F: -v uid="$1" '$3 == uid && !name { name = $1 } END { print name ? name : "uid " uid }' /etc/passwd
 }
-grep -q "<b>${program_pid[theirs]}</b> $(user_of 1001) &lt;b&gt;&quot;&amp;&#39;&lt;script&gt;" "$work/page" ||
-    fail "the program's name: $(cat "$work/page")"
-grep -q "<b>${program_pid[ours]}</b> nobody " "$work/page" || fail "the user's name: $(cat "$work/page")"
+row_of() { # PROGRAM: its row, without the elements and what is only seen on demand
+    sed -n "s|.*<summary class=\"row\"><i></i><b class=\"t\">${program_pid[$1]}</b>|${program_pid[$1]} |p" "$work/page" |
+        sed 's|<title>[^<]*</title>||g; s|</[a-z]*>| |g; s|<[^>]*>||g; s| *$||'
+}
+# The figures are in the row: job, GPU, held, in use, free inside, peak.
+row_of theirs | grep -q "^${program_pid[theirs]} &lt;b&gt;&quot;&amp;&#39;&lt;script&gt; $(user_of 1001) .* gpu0 0 B 1000 B 0 B 1000 B$" ||
+    fail "the program's row: $(row_of theirs)"
+row_of ours | grep -q "^${program_pid[ours]} rmmfs_program nobody " || fail "the user's name: $(row_of ours)"
 grep -q "1.&lt;u&gt;&amp;&quot;" "$work/page" || fail "the resource's name: $(cat "$work/page")"
 ! grep -q "Blocks of" "$work/page" || fail "blocks that nobody reported"
 
@@ -45,7 +52,7 @@ for reader in env "${b[*]}" "${a[*]}"; do
     maps=1
     [ "$reader" != "${a[*]}" ] || maps=0
     [ "$(grep -c "Blocks of" "$work/page")" = "$maps" ] || fail "$reader: not $maps maps: $(cat "$work/page")"
-    grep -q "<b>${program_pid[ours]}</b>" "$work/page" || fail "$reader does not see B's program"
+    grep -q "<b class=\"t\">${program_pid[ours]}</b>" "$work/page" || fail "$reader does not see B's program"
 done
 
 # A descriptor that goes from root, or from B, to A gives A nothing.
@@ -76,14 +83,15 @@ done
 if [ -n "$browser" ]; then
     "$browser" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --user-data-dir="$work/browser" \
         --dump-dom "file://$mnt/index.html" >"$work/shown" 2>"$work/errors" || fail "$(cat "$work/errors")"
-    [ "$(grep -c '<details open="">' "$work/shown")" = 2 ] || fail "in the browser: $(cat "$work/shown")"
-    ! grep -q "<script" "$work/shown" || fail "in the browser: $(cat "$work/shown")"
-    [ "$(grep -c '<svg xmlns=' "$work/shown")" = 1 ] || fail "no picture in the browser: $(cat "$work/shown")"
+    [ "$(grep -c '<details id="p[0-9]*">' "$work/shown")" = 2 ] || fail "in the browser: $(cat "$work/shown")"
+    [ "$(grep -c "<script" "$work/shown")" = 1 ] || fail "in the browser: $(cat "$work/shown")"
+    grep -q '<form id="controls">' "$work/shown" || fail "the page's script did not run: $(cat "$work/shown")"
+    [ "$(grep -c '<div class="map">' "$work/shown")" = 1 ] || fail "no picture in the browser: $(cat "$work/shown")"
 fi
 
 # What ended is shown until it leaves, without its blocks.
 end_program ours
-eventually grep -q "(exited)" "$mnt/index.html"
+eventually grep -q "<em>(exited)</em>" "$mnt/index.html"
 page_of env
 ! grep -q "Blocks of" "$work/page" || fail "blocks of a program that ended"
 finish

@@ -103,6 +103,7 @@ static void put_devices(writing_t *writing)
     for (uint32_t i = 1; i <= node->device_count; i++) { /* host memory comes last */
         put_device(writing, &node->devices[i < node->device_count ? i : NODE_HOST]);
     }
+    rmm__page_end_devices(&writing->page);
 }
 
 /* --- programs ----------------------------------------------------------------------------- */
@@ -112,6 +113,7 @@ static rmm_page_figures_t figures_of(const figures_t *figures)
     return (rmm_page_figures_t){
         .current_bytes = figures->current_bytes,
         .reserved_bytes = figures->reserved_bytes,
+        .cached_bytes = figures->cached_bytes,
         .padding_bytes = figures->padding_bytes,
         .peak_bytes = figures->peak_bytes,
         .current_count = figures->current_count,
@@ -188,12 +190,18 @@ static void put_program(writing_t *writing, uint32_t index)
     if (process->pid > 0) {
         snprintf(pid, sizeof(pid), "%d", (int)process->pid);
     }
-    const rmm_page_program_t shown = {
+    rmm_page_program_t shown = {
         .pid = pid,
         .user = process->user,
         .command = process->command[0] != '\0' ? process->command : process->comm,
         .state = "",
         .owner = owner};
+    for (uint32_t i = 0; i < span->use_count; i++) {
+        const node_use_t *use = &node->uses[span->use + i];
+        const rmm_page_figures_t figures = figures_of(&use->figures);
+        const node_device_t *device = &node->devices[use->device];
+        rmm__page_program_add(&shown, device->name, &figures, device->capacity_bytes);
+    }
     if (!rmm__page_begin_program(&writing->page, &shown)) {
         return;
     }
@@ -224,7 +232,7 @@ static void put_all(writing_t *writing, rmm_sink_t *sink, time_t now)
     rmm_page_t *page = &writing->page;
     char host[256] = "this machine";
     (void)gethostname(host, sizeof(host) - 1);
-    rmm__page_begin(page, sink, host, now);
+    rmm__page_begin(page, sink, host, now, false);
     rmm__page_remark(page, node->forbidden, "programs of other users cannot be read");
     rmm__page_remark(page, node->refused, "programs have implausible figures");
     rmm__page_remark(page, node->left_out, "programs are left out");
@@ -233,6 +241,7 @@ static void put_all(writing_t *writing, rmm_sink_t *sink, time_t now)
     for (uint32_t i = 0; i < node->process_count; i++) {
         put_program(writing, writing->order[i].index);
     }
+    rmm__page_end_programs(page);
     rmm__page_end(page);
 }
 
