@@ -309,6 +309,7 @@ static bool open_watch(rmmfs_t *rmmfs)
 {
     const watch_config_t config = {
         .use_inotify = !rmmfs->options->no_inotify,
+        .history_seconds = rmmfs->options->history_seconds,
         .driver_root = rmm__driver_gpus_root(),
         .hiding = rmmfs->options->hiding};
     rmmfs->watch = watch_open(&config, rmmfs->reason, sizeof(rmmfs->reason));

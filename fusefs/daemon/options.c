@@ -14,6 +14,9 @@
 #include "core/numbers.h"
 #include "support/daemon_log.h"
 
+#define HISTORY_SECONDS_LEAST 12u /* steps of 0.1 s */
+#define HISTORY_SECONDS_MOST 604800u
+
 static const char *parse_level(const char *text, void *field)
 {
     static const char *const levels[HIDING_LEVEL_COUNT][2] = {
@@ -39,6 +42,15 @@ static const char *parse_group(const char *text, void *field)
     hiding->group = (gid_t)number;
     hiding->has_group = number < (gid_t)-1;
     return hiding->has_group ? NULL : "a group";
+}
+
+static const char *parse_history(const char *text, void *field)
+{
+    uint64_t number = 0;
+    bool is_good = rmm__number_parse(text, strlen(text), &number) == RMM_NUMBER_OK &&
+                   number >= HISTORY_SECONDS_LEAST && number <= HISTORY_SECONDS_MOST;
+    *(uint32_t *)field = (uint32_t)number;
+    return is_good ? NULL : "12 to 604800 seconds";
 }
 
 /* A word that the kernel or fusermount3 understands. Of two that are equal the last one counts:
@@ -80,6 +92,8 @@ static const tool_option_t mount_table[] = {
      "noaccess (1), invisible (2), as in proc(5)"},
     {"gid", 0, "GROUP", parse_group, FIELD(hiding),
      "members of GROUP see all processes in spite of hidepid"},
+    {"history", 0, "SECONDS", parse_history, FIELD(history_seconds),
+     "how much time the histories in index.html cover; default\n3600, an hour"},
     {"atime", 0, NULL, pass_on_atime, FIELD(mount_options),
      "and noatime, ro, rw, dev, nodev, suid, nosuid, exec, noexec:\nas for mount(8)"},
     {"noatime", 0, NULL, pass_on, FIELD(mount_options), NULL},

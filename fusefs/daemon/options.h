@@ -6,6 +6,7 @@
 #define RMM_FUSEFS_OPTIONS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "support/hiding.h"
@@ -22,8 +23,9 @@ typedef struct options {
     bool no_inotify;  /* -o no_inotify: read directories at every look */
     bool allow_other; /* -o allow_other */
     hiding_t hiding;  /* -o hidepid=LEVEL, -o gid=GROUP */
-    char mount_options[64]; /* the rest of -o, for the kernel: each word once */
-    const char *mountpoint; /* NULL: the default */
+    uint32_t history_seconds; /* -o history=SECONDS; 0: the default */
+    char mount_options[64];   /* the rest of -o, for the kernel: each word once */
+    const char *mountpoint;   /* NULL: the default */
 } options_t;
 
 /* False: said what is wrong on stderr. */

@@ -277,6 +277,22 @@ static uint64_t raise(_Atomic(uint64_t) *peak, uint64_t value)
     return seen;
 }
 
+static int by_serial(const void *wanted, const void *item)
+{
+    uint64_t serial = *(const uint64_t *)wanted;
+    const job_t *job = *(const job_t *const *)item;
+    return (serial > job->serial) - (serial < job->serial);
+}
+
+const job_t *jobs_find(const jobs_t *jobs, uint64_t serial)
+{
+    job_t *const *found = jobs->count > 0 ? bsearch(
+                                                &serial, jobs->items, jobs->count,
+                                                sizeof(jobs->items[0]), by_serial)
+                                          : NULL;
+    return found != NULL ? *found : NULL;
+}
+
 void jobs_raise(job_t *job, uint64_t *bytes, uint64_t *host_bytes)
 {
     *bytes = raise(&job->peak_bytes, *bytes);
@@ -323,5 +339,6 @@ void jobs_look_end(model_t *model)
         job_t *job = model->jobs.items[i];
         (void)raise(&job->peak_bytes, job->look_bytes);
         (void)raise(&job->host_peak_bytes, job->look_host_bytes);
+        history_see(&job->history, job->look_bytes);
     }
 }

@@ -28,6 +28,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "model/history.h"
 #include "node/cgroup.h"
 #include "node/figures.h"
 
@@ -63,6 +64,7 @@ typedef struct job {
     uint64_t ended_ns;            /* CLOCK_BOOTTIME; 0: it has processes */
     _Atomic(uint64_t) peak_bytes; /* sum over GPUs */
     _Atomic(uint64_t) host_peak_bytes;
+    history_t history;                    /* of the sum over GPUs; 0 after the end */
     uint64_t look_bytes, look_host_bytes; /* while a look adds them up */
 } job_t;
 
@@ -109,6 +111,9 @@ void jobs_expire(struct model *model);
 void jobs_look_begin(struct model *model);
 void jobs_look_add(const struct process *process, const figures_t *part, bool is_host);
 void jobs_look_end(struct model *model);
+
+/* NULL: there is none. Shared lock. */
+const job_t *jobs_find(const jobs_t *jobs, uint64_t serial);
 
 /* Raise the peaks to these sums, and return them. Shared lock. */
 void jobs_raise(job_t *job, uint64_t *bytes, uint64_t *host_bytes);

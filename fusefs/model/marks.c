@@ -37,12 +37,28 @@ static void mark_set(_Atomic(uint64_t) *mark, uint64_t value)
         mark, value == FIGURE_UNKNOWN ? 0 : value, memory_order_relaxed);
 }
 
+/* Others hold what the driver says is used, less what the programs have taken. */
+static void see(device_t *device, const figures_t *sum)
+{
+    uint64_t capacity = device->gpu.capacity_bytes;
+    history_see(&device->current_history, sum->current_bytes);
+    history_see(&device->reserved_history, sum->reserved_bytes);
+    if (capacity != 0 && sum->device_free_bytes != 0 &&
+        sum->device_free_bytes < capacity && sum->reserved_bytes < capacity) {
+        uint64_t taken = capacity - sum->device_free_bytes;
+        history_see(
+            &device->others_history,
+            taken > sum->reserved_bytes ? taken - sum->reserved_bytes : 0);
+    }
+}
+
 /* Raises the marks to the sum of this moment, whichever file shows it. True if one rose to a value
  * that no single segment could reproduce. */
 static bool raise_to_current(device_t *device, const device_sum_t *sum)
 {
     bool rose = mark_raise(&device->peak_bytes, sum->figures.current_bytes);
     rose = mark_raise(&device->peak_count, sum->figures.current_count) || rose;
+    see(device, &sum->figures);
     return rose && sum->member_count > 1;
 }
 
@@ -208,4 +224,24 @@ void marks_reset_totals(model_t *model, uint32_t index)
     model->event_changes++;
     mark_set(&device->lifetime_peak_bytes, sum.largest_lifetime_bytes);
     (void)mark_raise(&device->lifetime_peak_bytes, mark_value(&device->peak_bytes));
+}
+
+/* --- histories ------------------------------------------------------------------------ */
+
+static void step_device(device_t *device)
+{
+    history_step(&device->current_history);
+    history_step(&device->reserved_history);
+    history_step(&device->others_history);
+}
+
+void marks_step_histories(model_t *model)
+{
+    for (uint32_t i = 0; i < model->gpu_count; i++) {
+        step_device(&model->gpus[i]);
+    }
+    step_device(&model->host);
+    for (uint32_t i = 0; i < model->jobs.count; i++) {
+        history_step(&model->jobs.items[i]->history);
+    }
 }

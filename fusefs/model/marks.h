@@ -45,4 +45,8 @@ void marks_reset_totals(model_t *model, uint32_t device);
 /* The current sum becomes the marks. Lock held alone. */
 void marks_reset_device(model_t *model, uint32_t device);
 
+/* A step of the histories of devices and jobs (history.h), which the above fill, is over. Lock held
+ * alone. */
+void marks_step_histories(model_t *model);
+
 #endif /* RMM_FUSEFS_MARKS_H */

@@ -27,6 +27,7 @@
 
 #include "core/clock.h"
 #include "diag/diag_reader.h"
+#include "model/history.h"
 #include "model/identity.h"
 #include "model/jobs.h"
 #include "model/refusals.h"
@@ -62,6 +63,9 @@ typedef struct device {
     /* High-water marks of the sum over processes; reset through gpuN/peak_bytes. */
     _Atomic(uint64_t) peak_bytes, peak_count, peak_upper_bytes;
     _Atomic(uint64_t) lifetime_peak_bytes; /* never reset */
+
+    /* Of the sum over processes, and of what other programs hold of it. */
+    history_t current_history, reserved_history, others_history;
 
     /* Counters of processes that are gone; only those of kind COUNTER are used. */
     uint64_t exited[RMM_LOCATION_STAT_COUNT];
@@ -214,6 +218,7 @@ typedef struct model {
     uint32_t found_left;    /* that may be read in this piece of a look */
     budget_t budget;        /* has a lock of its own */
     hiding_t hiding;
+    uint32_t history_step_ms;
     uid_t uid;
     gid_t gid;
     uint64_t started_ns;      /* CLOCK_BOOTTIME */

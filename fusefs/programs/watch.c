@@ -52,8 +52,9 @@ struct watch {
     _Atomic(uint64_t) refreshed_ns; /* CLOCK_MONOTONIC */
     atomic_bool has_without_gpu;    /* see members.h */
     atomic_bool has_rest;           /* the last refresh ran out of time */
-    bool has_unseen;  /* background thread only: event_poll_look() has more to do */
-    uint64_t save_ns; /* when next; model lock held alone */
+    bool has_unseen;     /* background thread only: event_poll_look() has more to do */
+    uint64_t save_ns;    /* when next; model lock held alone */
+    uint64_t history_ns; /* likewise */
     uint64_t survey_ns, sweep_ns, collect_ns; /* likewise; background thread only */
 };
 
@@ -214,6 +215,9 @@ watch_t *watch_open(const watch_config_t *config, char *reason, size_t reason_by
     watch->model.descriptor_limit = descriptor_limit();
     memory_find_own_group(&watch->model.budget.memory);
     watch->model.hiding = config->hiding;
+    watch->model.history_step_ms =
+        (config->history_seconds != 0 ? config->history_seconds : HISTORY_SECONDS) *
+        1000u / HISTORY_SAMPLES;
     watch->model.hiding.own_uid = watch->model.uid;
     snapshots_init(&watch->snapshots);
     scan_init(&watch->scan, &watch->model, &watch->dirs, only_uid(watch));
@@ -397,6 +401,9 @@ bool watch_tick(watch_t *watch, watch_vanished_fn vanished, void *arg)
         collect(model);
     }
     pthread_rwlock_wrlock(&model->lock);
+    if (is_due(&watch->history_ns, model->history_step_ms * MS, now)) {
+        marks_step_histories(model);
+    }
     uint32_t *serials = model->vanished;
     uint32_t count = model->vanished_count;
     model->vanished = NULL;

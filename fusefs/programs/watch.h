@@ -34,8 +34,9 @@ typedef struct watch watch_t;
 
 typedef struct watch_config {
     bool use_inotify;
-    const char *driver_root; /* rmm__driver_gpus_root() */
-    hiding_t hiding;         /* but for own_uid */
+    const char *driver_root;  /* rmm__driver_gpus_root() */
+    hiding_t hiding;          /* but for own_uid */
+    uint32_t history_seconds; /* that the model's histories cover; 0: HISTORY_SECONDS */
 } watch_config_t;
 
 /* Finds the directories, loads the state, meets what is there. NULL with a reason. */

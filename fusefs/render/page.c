@@ -39,6 +39,37 @@ const char *page_user(const drawing_t *drawing, uid_t uid, char number[PAGE_USER
     return user != NULL ? user : number;
 }
 
+void past_add(past_t *past, const char *name, const history_t *history)
+{
+    uint32_t series = past->shown.series_count++;
+    past->shown.room = HISTORY_SAMPLES;
+    past->shown.count = history_copy(history, past->samples[series]);
+    past->shown.series[series].name = name;
+    past->shown.series[series].samples = past->samples[series];
+}
+
+/* What is free inside pools: what is held, less what is in use. */
+static void subtract_series(past_t *past, uint32_t from, uint32_t what)
+{
+    for (uint32_t i = 0; i < past->shown.count; i++) {
+        past->samples[from][i] -= past->samples[what][i];
+    }
+}
+
+static void read_past(drawing_t *drawing, uint32_t device, past_t *past)
+{
+    *past = (past_t){.shown.step_ms = drawing->model->history_step_ms};
+    pthread_rwlock_rdlock(&drawing->model->lock);
+    const device_t *of = model_device_const(drawing->model, device);
+    if (of != NULL) {
+        past_add(past, "used", &of->current_history);
+        past_add(past, "inside", &of->reserved_history);
+        past_add(past, "others", &of->others_history);
+        subtract_series(past, 1, 0);
+    }
+    pthread_rwlock_unlock(&drawing->model->lock);
+}
+
 /* Others hold the memory that the driver said is used, less what the programs have taken. */
 static void put_device(drawing_t *drawing, const snapshot_device_t *device)
 {
@@ -47,6 +78,8 @@ static void put_device(drawing_t *drawing, const snapshot_device_t *device)
     uint64_t of_driver = known(figures->device_free_bytes);
     uint64_t of_ours = subtract(capacity, figures->reserved_bytes);
     uint64_t others = subtract(subtract(capacity, of_driver), figures->reserved_bytes);
+    past_t past;
+    read_past(drawing, device->device, &past);
     const rmm_page_device_t shown = {
         .name = device->name,
         .model = device->model,
@@ -55,7 +88,8 @@ static void put_device(drawing_t *drawing, const snapshot_device_t *device)
         .cached_bytes = figures->cached_bytes,
         .others_bytes = others,
         .free_bytes = others != FIGURE_UNKNOWN ? subtract(of_ours, others) : of_ours,
-        .capacity_bytes = capacity};
+        .capacity_bytes = capacity,
+        .history = &past.shown};
     rmm__page_device(&drawing->page, &shown);
 }
 
@@ -282,7 +316,8 @@ static void put_all(drawing_t *drawing)
         shares_refused(&snapshot->location_shares) +
             shares_refused(&snapshot->resource_shares),
         "levels are left out: over budget");
-    rmm__page_begin_devices(&drawing->page);
+    rmm__page_begin_devices(
+        &drawing->page, drawing->model->history_step_ms * HISTORY_SAMPLES / 1000);
     for (uint32_t i = 0; i < snapshot->device_count; i++) {
         if (is_used(&snapshot->devices[i])) {
             put_device(drawing, &snapshot->devices[i]);

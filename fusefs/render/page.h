@@ -6,6 +6,7 @@
 #ifndef RMM_FUSEFS_RENDER_PAGE_H
 #define RMM_FUSEFS_RENDER_PAGE_H
 
+#include "model/history.h"
 #include "model/snapshot.h"
 #include "page/node_page.h"
 #include "page/order.h"
@@ -28,6 +29,15 @@ typedef struct drawing {
 /* A name, or "uid 42" in `number`. */
 const char *
 page_user(const drawing_t *drawing, uid_t uid, char number[PAGE_USER_BYTES]);
+
+/* A history with its samples. */
+typedef struct past {
+    float samples[RMM_PAGE_SERIES_MAX][HISTORY_SAMPLES];
+    rmm_page_history_t shown;
+} past_t;
+
+/* Adds a series; the model's lock is held. */
+void past_add(past_t *past, const char *name, const history_t *history);
 
 void page_put_jobs(drawing_t *drawing);
 

@@ -55,6 +55,17 @@ static uint32_t choose(const snapshot_t *snapshot, const snapshot_job_t **rows)
     return count;
 }
 
+static void read_past(drawing_t *drawing, uint64_t serial, past_t *past)
+{
+    *past = (past_t){.shown.step_ms = drawing->model->history_step_ms};
+    pthread_rwlock_rdlock(&drawing->model->lock);
+    const job_t *job = jobs_find(&drawing->model->jobs, serial);
+    if (job != NULL) {
+        past_add(past, "used", &job->history);
+    }
+    pthread_rwlock_unlock(&drawing->model->lock);
+}
+
 static void put_job(drawing_t *drawing, const snapshot_job_t *job)
 {
     char number[PAGE_USER_BYTES];
@@ -63,6 +74,8 @@ static void put_job(drawing_t *drawing, const snapshot_job_t *job)
     const char *name = job->kind == JOB_USER ? user
                        : job->pod[0] != '\0' ? job->pod
                                              : job->name;
+    past_t past;
+    read_past(drawing, job->serial, &past);
     const rmm_page_job_t shown = {
         .kind = job_kind_name(job->kind),
         .name = name,
@@ -74,7 +87,8 @@ static void put_job(drawing_t *drawing, const snapshot_job_t *job)
         .oom_count = job->oom_count,
         .programs = job->processes,
         .ended_seconds_ago =
-            has_ended ? job->ended_ns_ago / 1000000000u : RMM_PAGE_UNKNOWN};
+            has_ended ? job->ended_ns_ago / 1000000000u : RMM_PAGE_UNKNOWN,
+        .history = &past.shown};
     rmm__page_job(&drawing->page, &shown);
 }
 

@@ -44,6 +44,25 @@ void page_size_text(uint64_t bytes, char text[PAGE_SIZE_BYTES])
         text, PAGE_SIZE_BYTES, "%.*f %s", unit == 0 ? 0 : 1, value, units[unit]);
 }
 
+void page_span_text(uint32_t seconds, char text[PAGE_SIZE_BYTES])
+{
+    static const struct {
+        uint32_t seconds;
+        const char *name;
+    } units[] = {{86400, "day"}, {3600, "hour"}, {60, "minute"}, {0, "second"}};
+    uint32_t unit = 0;
+    while (seconds < units[unit].seconds) {
+        unit++;
+    }
+    uint32_t length = units[unit].seconds > 0 ? units[unit].seconds : 1;
+    uint32_t count = (seconds + length / 2) / length;
+    if (count == 1) {
+        (void)snprintf(text, PAGE_SIZE_BYTES, "%s", units[unit].name);
+    } else {
+        (void)snprintf(text, PAGE_SIZE_BYTES, "%u %ss", count, units[unit].name);
+    }
+}
+
 void page_put_size(rmm_sink_t *sink, const char *tag, uint64_t bytes)
 {
     char text[PAGE_SIZE_BYTES];
@@ -217,17 +236,19 @@ void page_put_history(
     uint64_t whole)
 {
     double highest = history != NULL && history->count > 0 ? highest_of(history) : 0;
-    char text[PAGE_SIZE_BYTES];
+    char text[PAGE_SIZE_BYTES], span[PAGE_SIZE_BYTES];
     if (history == NULL || history->count == 0) {
         rmm__sink_printf(sink, "<%s class=\"past\"></%s>", tag, tag);
         return;
     }
     page_size_text((uint64_t)highest, text);
+    page_span_text(
+        (uint32_t)((uint64_t)history->count * history->step_ms / 1000), span);
     rmm__sink_printf(
         sink,
         "<%s class=\"past\"><svg class=\"line\" viewBox=\"0 0 %u 100\" "
-        "preserveAspectRatio=\"none\"><title>last %u minutes, at most %s</title>",
-        tag, history->room, (history->count * history->step_seconds + 59) / 60, text);
+        "preserveAspectRatio=\"none\"><title>last %s, at most %s</title>",
+        tag, history->room, span, text);
     double top = whole != 0 && whole != RMM_PAGE_UNKNOWN ? (double)whole : highest;
     for (uint32_t i = history->series_count; i > 0 && top > 0; i--) {
         put_area(sink, history, i - 1, top);

@@ -27,6 +27,9 @@ uint64_t page_add(uint64_t a, uint64_t b);
 #define PAGE_SIZE_BYTES 24
 void page_size_text(uint64_t bytes, char text[PAGE_SIZE_BYTES]);
 
+/* "hour", "5 minutes", rounded */
+void page_span_text(uint32_t seconds, char text[PAGE_SIZE_BYTES]);
+
 /* tag: "td" in a table, "span" in a row. */
 void page_put_size(rmm_sink_t *sink, const char *tag, uint64_t bytes);
 void page_put_count(rmm_sink_t *sink, const char *tag, uint64_t count);

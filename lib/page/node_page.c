@@ -11,8 +11,8 @@
 /* --- head --------------------------------------------------------------------------------- */
 
 #define KEY(class, text)                                                               \
-    "<li><svg viewBox=\"0 0 12 12\"><rect class=\"" class "\" width=\"1\" "            \
-                                                          "height=\"1\"/></svg>" text  \
+    "<li><svg viewBox=\"0 0 12 12\"><rect class=\"" class "\" width=\"12\" "           \
+                                                          "height=\"12\"/></svg>" text \
                                                           "</li>"
 
 static const char legend[] = "<ul id=\"legend\">" KEY("used", "in use")
@@ -112,15 +112,36 @@ void rmm__page_summary(rmm_page_t *page, const rmm_page_summary_t *summary)
 
 /* --- devices ------------------------------------------------------------------------------ */
 
-void rmm__page_begin_devices(rmm_page_t *page)
+static void put_history_head(rmm_page_t *page)
 {
+    char span[PAGE_SIZE_BYTES];
+    page_span_text(page->history_seconds, span);
+    if (page->history_seconds != 0) {
+        rmm__sink_printf(page->sink, "<th class=\"t past\">Last %s</th>", span);
+    }
+    rmm__sink_puts(page->sink, "</tr>\n");
+}
+
+/* Without histories the column is missing. */
+static void
+put_history(rmm_page_t *page, const rmm_page_history_t *history, uint64_t whole)
+{
+    if (page->history_seconds != 0) {
+        page_put_history(page->sink, "td", history, whole);
+    }
+    rmm__sink_puts(page->sink, "</tr>\n");
+}
+
+void rmm__page_begin_devices(rmm_page_t *page, uint32_t history_seconds)
+{
+    page->history_seconds = history_seconds;
     rmm__sink_puts(
         page->sink,
         "<h2>Devices</h2>\n<table id=\"devices\" class=\"full\">\n<tr>"
         "<th class=\"t\">Device</th><th class=\"t model\">Model</th>"
         "<th class=\"t wide\">Memory</th><th>In use</th><th>Free inside</th>"
-        "<th>Others</th><th>Free</th><th>Total</th><th class=\"t past\">Last hour</th>"
-        "</tr>\n");
+        "<th>Others</th><th>Free</th><th>Total</th>");
+    put_history_head(page);
 }
 
 void rmm__page_device(rmm_page_t *page, const rmm_page_device_t *device)
@@ -143,8 +164,7 @@ void rmm__page_device(rmm_page_t *page, const rmm_page_device_t *device)
     page_put_size(sink, "td", device->others_bytes);
     page_put_size(sink, "td", device->free_bytes);
     page_put_size(sink, "td", device->capacity_bytes);
-    page_put_history(sink, "td", device->history, device->capacity_bytes);
-    rmm__sink_puts(sink, "</tr>\n");
+    put_history(page, device->history, device->capacity_bytes);
 }
 
 void rmm__page_end_devices(rmm_page_t *page)
@@ -161,8 +181,8 @@ void rmm__page_begin_jobs(rmm_page_t *page)
         "<h2>Users and jobs</h2>\n<table id=\"jobs\" class=\"full\">\n<tr>"
         "<th class=\"t\">Kind</th><th class=\"t name\">Name</th>"
         "<th class=\"t\">User</th><th>Programs</th><th>Held</th><th>In use</th>"
-        "<th>Peak</th><th>Refused</th><th class=\"t wide\">Share of all GPUs</th>"
-        "<th class=\"t past\">Last hour</th></tr>\n");
+        "<th>Peak</th><th>Refused</th><th class=\"t wide\">Share of GPUs</th>");
+    put_history_head(page);
 }
 
 void rmm__page_job(rmm_page_t *page, const rmm_page_job_t *job)
@@ -187,8 +207,7 @@ void rmm__page_job(rmm_page_t *page, const rmm_page_job_t *job)
     page_put_size(sink, "td", job->peak_bytes);
     page_put_count(sink, "td", job->oom_count);
     page_put_bar(sink, "td", parts, 2, job->capacity_bytes);
-    page_put_history(sink, "td", job->history, 0);
-    rmm__sink_puts(sink, "</tr>\n");
+    put_history(page, job->history, 0);
 }
 
 void rmm__page_end_jobs(rmm_page_t *page)
@@ -203,7 +222,7 @@ void rmm__page_begin_refusals(rmm_page_t *page)
     rmm__sink_puts(
         page->sink,
         "<h2 id=\"refusals\">Refused allocations</h2>\n<div class=\"rows refusals\">\n"
-        "<div class=\"row head\"><span></span><span class=\"t\">Time</span>"
+        "<div class=\"row head\"><span></span><span class=\"t\">Time, UTC</span>"
         "<span class=\"t\">PID</span><span class=\"t\">Program</span>"
         "<span class=\"t\">User</span><span class=\"t\">Job</span>"
         "<span class=\"t\">Device</span><span>Asked for</span><span>Was free</span>"

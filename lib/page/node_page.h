@@ -35,6 +35,7 @@
 typedef struct rmm_page {
     rmm_sink_t *sink;
     bool is_live;
+    uint32_t history_seconds; /* that its histories cover; 0: it has none */
     uint32_t programs, left_out, maps_left_out;
 } rmm_page_t;
 
@@ -48,7 +49,7 @@ typedef struct rmm_page_history {
     } series[RMM_PAGE_SERIES_MAX];
     uint32_t series_count;
     uint32_t count, room; /* room: of all the time that the picture shows */
-    uint32_t step_seconds;
+    uint32_t step_ms;
 } rmm_page_history_t;
 
 typedef struct rmm_page_summary {
@@ -118,7 +119,8 @@ void rmm__page_begin(
 void rmm__page_remark(rmm_page_t *page, uint64_t count, const char *what);
 void rmm__page_summary(rmm_page_t *page, const rmm_page_summary_t *summary);
 
-void rmm__page_begin_devices(rmm_page_t *page);
+/* history_seconds: that the histories of devices and jobs cover; 0: there are none. */
+void rmm__page_begin_devices(rmm_page_t *page, uint32_t history_seconds);
 void rmm__page_device(rmm_page_t *page, const rmm_page_device_t *device);
 void rmm__page_end_devices(rmm_page_t *page);
 

@@ -39,6 +39,9 @@ done
 expected=2 refuses "one mount point only, not also '$work/full'" "$mnt" "$work/full"
 expected=2 refuses '-o gid: "0x" is not a group' -o gid=0x "$mnt"
 expected=2 refuses '-o hidepid: "3" is not off' -o hidepid=3 "$mnt"
+for span in 11 604801 "" 1h; do
+    expected=2 refuses "-o history: \"$span\" is not 12 to 604800 seconds" -o "history=$span" "$mnt"
+done
 expected=2 refuses "-o noatime takes no value" -o noatime=1 "$mnt"
 RMM_RUNTIME_DIR=$work/file/run refuses "RMM_RUNTIME_DIR\|cannot make" "$mnt"
 RMM_RUNTIME_DIR=relative refuses "absolute path" "$mnt"

@@ -10,7 +10,7 @@ chmod 1777 "$run"
 a=(setpriv --reuid 1001 --regid 1001 --clear-groups --)
 b=(setpriv --reuid 65534 --regid 65534 --clear-groups --)
 cp "$RMMFS_PROGRAM" "$work/<b>\"&'<script>"
-start_daemon
+start_daemon -o history=12
 RMMFS_PROGRAM="$work/<b>\"&'<script>" start_program theirs "${a[@]}"
 gpu theirs 0
 tell theirs resource 1 pool '<u>&"' 0 0
@@ -54,6 +54,27 @@ for reader in env "${b[*]}" "${a[*]}"; do
     [ "$(grep -c "Blocks of" "$work/page")" = "$maps" ] || fail "$reader: not $maps maps: $(cat "$work/page")"
     grep -q "<b class=\"t\">${program_pid[ours]}</b>" "$work/page" || fail "$reader does not see B's program"
 done
+
+# The histories: of the GPU, its two users, and what control group the test is in.
+has_history() { # TABLE
+    sed -n "/<table id=\"$1\"/,/<\/table>/p" "$mnt/index.html" | grep -q '<path class="used" d="M[0-9]* 100V[0-9]*H.*120V100"/>'
+}
+eventually has_history devices
+eventually has_history jobs
+grep -q '<th class="t past">Last 12 seconds</th>' "$mnt/index.html" || fail "no title of the histories"
+
+# A refusal, and who held the memory then.
+page_of env
+! grep -q 'id="refusals"' "$work/page" || fail "refusals where nothing was refused"
+tell theirs refuse 1 2097152
+eventually grep -q '<details id="r1">' "$mnt/index.html"
+page_of env
+sed -n '/<h2 id="refusals">/,$p' "$work/page" >"$work/refusals"
+for text in "<span class=\"t\">${program_pid[theirs]}</span>" '<span title="2097152 bytes">2.0 MiB</span>' \
+    '&lt;u&gt;&amp;&quot;' "<td class=\"t\">${program_pid[theirs]}</td>"; do
+    grep -qF "$text" "$work/refusals" || fail "no $text in: $(cat "$work/refusals")"
+done
+grep -q '<a href="#refusals" class="warn"><b>1</b> refused allocation</a>' "$work/page" || fail "no link to the refusal"
 
 # A descriptor that goes from root, or from B, to A gives A nothing.
 cat >"$work/hand_on.py" <<'END'

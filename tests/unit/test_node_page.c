@@ -234,6 +234,8 @@ TEST(each_figure_stands_in_its_column)
                "<td class=\"t\">gpu0</td><td>7</td><td>101 B</td><td>1000 B</td>"
                "<td>104 B</td><td>105</td><td>106</td><td>200 B</td>"
                "<td class=\"wide\">");
+    rmm__page_begin_devices(&page, 3600);
+    assert_has("<th class=\"t past\">Last hour</th></tr>");
     rmm__page_device(&page, &device);
     assert_has("<tr><td class=\"t\">gpu1</td><td class=\"t model\">M</td>"
                "<td class=\"wide\">");
@@ -367,9 +369,11 @@ TEST(a_history_is_drawn_in_steps)
         .series_count = 2,
         .count = 4,
         .room = 10,
-        .step_seconds = 30};
+        .step_ms = 30000};
     const rmm_page_device_t device = {
         .name = "gpu1", .model = "M", .capacity_bytes = 200, .history = &history};
+    rmm__page_begin_devices(&page, 300);
+    assert_has("<th class=\"t past\">Last 5 minutes</th>");
     rmm__page_device(&page, &device);
     assert_has("<title>last 2 minutes, at most 150 B</title>"
                "<path class=\"inside\" d=\"M6 100V50H7V25H8V100M9 100V50H10V100\"/>"
@@ -392,7 +396,7 @@ TEST(what_is_begun_is_ended)
 
     rmm__page_remark(&page, 0, "of nothing");
     rmm__page_remark(&page, 3, "of something");
-    rmm__page_begin_devices(&page);
+    rmm__page_begin_devices(&page, 3600);
     rmm__page_end_devices(&page);
     rmm__page_begin_jobs(&page);
     rmm__page_end_jobs(&page);
@@ -559,7 +563,7 @@ TEST(programs_end_in_time)
 
 TEST(without_programs_it_says_so)
 {
-    rmm__page_begin_devices(&page);
+    rmm__page_begin_devices(&page, 3600);
     rmm__page_begin_programs(&page);
     rmm__page_end_programs(&page);
     rmm__page_end(&page);

@@ -99,7 +99,7 @@ static void put_device(writing_t *writing, const node_device_t *device)
 static void put_devices(writing_t *writing)
 {
     const node_t *node = writing->node;
-    rmm__page_begin_devices(&writing->page);
+    rmm__page_begin_devices(&writing->page, 0);
     for (uint32_t i = 1; i <= node->device_count; i++) { /* host memory comes last */
         put_device(writing, &node->devices[i < node->device_count ? i : NODE_HOST]);
     }
