@@ -110,7 +110,8 @@ TEST(shows_devices_and_programs)
     assert_string_equal(line(0), "rmm-top  3 programs");
     assert_shown("gpu0       310B     310B     200B     180B    1000B  [");
     assert_shown(
-        "     102 someone   gpu0       300B     600B     1.2K        -  large");
+        "large                                       102 someone   gpu0       300B     "
+        "600B     1.2K        -");
     assert_true(find("large") < find("middle") && find("middle") < find("small"));
     assert_int_equal(find("gpu0 ") + 1, find("host "));
 }
@@ -169,7 +170,7 @@ TEST(what_is_not_known_is_no_zero)
     use->figures.current_bytes = FIGURE_UNKNOWN;
     use->figures.peak_bytes = FIGURE_UNKNOWN;
     draw();
-    assert_shown("     101 someone   gpu0          -       0B        -        -  a");
+    assert_shown("     101 someone   gpu0          -       0B        -        -");
 }
 
 TEST(every_size_is_drawn)
@@ -787,11 +788,4 @@ TEST(a_program_without_a_command_or_a_pid_is_shown_by_what_is_known)
     draw();
     assert_shown("       - someone");
     assert_shown("by_comm");
-}
-
-TEST(a_command_is_shown_without_folders)
-{
-    (void)top_node_program(&node, 1, "/usr/bin/python3 /srv/train.py --x /d", 1, 10);
-    draw();
-    assert_shown("  python3 train.py --x /d");
 }

@@ -14,7 +14,9 @@
 #define BAR_MOST 60
 #define CURVE_WIDTH 30
 #define HEIGHT_WITH_DEVICES 9
-#define WIDTH_WITH_OWNERS 120
+#define NAME_LEAST 16
+#define NAME_NARROW 12 /* where nothing else would fit */
+#define NAME_MOST 28   /* beside the whole command line */
 
 /* --- devices ------------------------------------------------------------------------------ */
 
@@ -91,42 +93,114 @@ static int draw_devices(const page_t *page, int y)
     return y;
 }
 
-/* --- programs ----------------------------------------------------------------------------- */
+/* --- which columns ------------------------------------------------------------------------ */
+
+typedef enum column_id {
+    COLUMN_COMMAND,
+    COLUMN_PID,
+    COLUMN_USER,
+    COLUMN_DEVICE,
+    COLUMN_CURRENT,
+    COLUMN_RESERVED,
+    COLUMN_PEAK,
+    COLUMN_RATE,
+    COLUMN_OWNER,
+    COLUMN_LINE,
+    COLUMN_COUNT
+} column_id_t;
 
 typedef struct column {
     const char *title;
-    int width; /* < 0: flush left; 0: the rest of the line */
+    int width; /* the least, with a space; < 0: flush left */
     ui_sort_t sort;
-    bool is_of_wide; /* only where there is much room */
 } column_t;
 
-static const column_t columns[] = {
-    {"PID", 8, UI_SORT_PID, false},
-    {" USER", -11, UI_SORT_USER, false},
-    {"DEVICE", -6, UI_SORT_COUNT, false},
-    {"CURRENT", FIGURE_WIDTH, UI_SORT_CURRENT, false},
-    {"RESERVED", FIGURE_WIDTH, UI_SORT_RESERVED, false},
-    {"PEAK", FIGURE_WIDTH, UI_SORT_PEAK, false},
-    {"ALLOC/S", FIGURE_WIDTH, UI_SORT_RATE, false},
-    {"  OWNER", -24, UI_SORT_COUNT, true},
-    {"  COMMAND", 0, UI_SORT_COMMAND, false},
+/* From left to right. */
+static const column_t columns[COLUMN_COUNT] = {
+    [COLUMN_COMMAND] = {"COMMAND", -NAME_LEAST, UI_SORT_COMMAND},
+    [COLUMN_PID] = {"PID", 8, UI_SORT_PID},
+    [COLUMN_USER] = {"USER", -9, UI_SORT_USER},
+    [COLUMN_DEVICE] = {"DEVICE", -6, UI_SORT_COUNT},
+    [COLUMN_CURRENT] = {"CURRENT", FIGURE_WIDTH, UI_SORT_CURRENT},
+    [COLUMN_RESERVED] = {"RESERVED", FIGURE_WIDTH, UI_SORT_RESERVED},
+    [COLUMN_PEAK] = {"PEAK", FIGURE_WIDTH, UI_SORT_PEAK},
+    [COLUMN_RATE] = {"ALLOC/S", FIGURE_WIDTH, UI_SORT_RATE},
+    [COLUMN_OWNER] = {"OWNER", -23, UI_SORT_COUNT},
+    [COLUMN_LINE] = {"COMMAND LINE", -60, UI_SORT_COUNT},
 };
-#define COLUMNS (sizeof(columns) / sizeof(columns[0]))
 
-static void draw_cells(
-    canvas_t *canvas, int y, attribute_t attribute, const char *const texts[COLUMNS])
+/* What has room goes on the line in this order, and stays away from there on. */
+static const column_id_t by_importance[] = {
+    COLUMN_COMMAND,  COLUMN_PID,  COLUMN_CURRENT, COLUMN_DEVICE, COLUMN_PEAK,
+    COLUMN_RESERVED, COLUMN_USER, COLUMN_RATE,    COLUMN_OWNER,  COLUMN_LINE};
+
+/* 0: not shown. */
+typedef struct layout {
+    int widths[COLUMN_COUNT];
+} layout_t;
+
+static int space_before(column_id_t column)
 {
-    int x = 0;
-    for (size_t i = 0; i < COLUMNS; i++) {
-        int width = columns[i].width;
-        if (columns[i].is_of_wide && canvas->width < WIDTH_WITH_OWNERS) {
+    return columns[column].width < 0 && column != COLUMN_COMMAND;
+}
+
+static bool has_owners(const node_t *node)
+{
+    bool has_owner = false;
+    for (uint32_t i = 0; i < node->process_count && !has_owner; i++) {
+        const cgroup_t *group = &node->processes[i].group;
+        has_owner = group->job[0] != '\0' || group->pod[0] != '\0' ||
+                    group->container[0] != '\0' || group->unit[0] != '\0';
+    }
+    return has_owner;
+}
+
+/* What remains of the line is the program's, or that of its whole command line. */
+static layout_t choose_columns(const node_t *node, int width)
+{
+    layout_t layout = {.widths = {0}};
+    size_t count = sizeof(by_importance) / sizeof(by_importance[0]);
+    for (size_t i = 0; i < count; i++) {
+        column_id_t column = by_importance[i];
+        int wanted = abs(columns[column].width) + space_before(column);
+        if (column == COLUMN_COMMAND &&
+            width < NAME_LEAST + columns[COLUMN_PID].width) {
+            wanted = NAME_NARROW;
+        }
+        if (column == COLUMN_OWNER && !has_owners(node)) {
             continue;
         }
+        if (wanted > width && column != COLUMN_COMMAND) {
+            break;
+        }
+        layout.widths[column] = wanted;
+        width -= wanted;
+    }
+    column_id_t elastic =
+        layout.widths[COLUMN_LINE] != 0 ? COLUMN_LINE : COLUMN_COMMAND;
+    if (elastic == COLUMN_LINE && width > 0) {
+        int more = NAME_MOST - NAME_LEAST;
+        more = more < width ? more : width;
+        layout.widths[COLUMN_COMMAND] += more;
+        width -= more;
+    }
+    layout.widths[elastic] += width;
+    return layout;
+}
+
+static void draw_cells(
+    canvas_t *canvas, int y, attribute_t attribute, const layout_t *layout,
+    const char *const texts[COLUMN_COUNT])
+{
+    int x = 0;
+    for (column_id_t i = 0; i < COLUMN_COUNT; i++) {
+        int width = layout->widths[i], space = space_before(i);
         if (width == 0) {
-            width = canvas->width - x > 0 ? canvas->width - x : 0;
-            x = canvas_left(canvas, y, x, width, attribute, texts[i]);
-        } else if (width < 0) {
-            x = canvas_left(canvas, y, x, -width, attribute, texts[i]);
+            continue;
+        }
+        if (columns[i].width < 0) {
+            x += space;
+            x = canvas_left(canvas, y, x, width - space, attribute, texts[i]);
         } else {
             x = canvas_right(canvas, y, x, width, attribute, texts[i]);
         }
@@ -134,68 +208,74 @@ static void draw_cells(
     canvas_paint(canvas, y, attribute);
 }
 
-static void draw_program_header(const page_t *page, int y)
+static void draw_program_header(const page_t *page, int y, const layout_t *layout)
 {
-    const char *titles[COLUMNS];
+    const char *titles[COLUMN_COUNT];
     char marked[16];
-    for (size_t i = 0; i < COLUMNS; i++) {
+    for (size_t i = 0; i < COLUMN_COUNT; i++) {
         titles[i] = columns[i].title;
         if (columns[i].sort == page->ui->sort) {
-            bool is_left = columns[i].width <= 0;
+            bool is_left = columns[i].width < 0;
             snprintf(marked, sizeof(marked), is_left ? "%s*" : "*%s", columns[i].title);
             titles[i] = marked;
         }
     }
-    draw_cells(&page->view->canvas, y, ATTRIBUTE_HEADER, titles);
+    draw_cells(&page->view->canvas, y, ATTRIBUTE_HEADER, layout, titles);
 }
+
+/* --- programs ----------------------------------------------------------------------------- */
 
 static const char *command_of(const node_process_t *process)
 {
     return process->command[0] != '\0' ? process->command : process->comm;
 }
 
-/* Behind the folders of a path that begins the text. */
-static const char *without_folders(const char *text)
-{
-    const char *end = text + strcspn(text, " ");
-    const char *name = memrchr(text, '/', (size_t)(end - text));
-    return name != NULL && name + 1 < end ? name + 1 : text;
-}
-
-/* Without the folders of the program and of its script: the column is narrow, and the programs of
- * one folder would look alike. */
+/* Without the folders of the program and of its script, behind options or not: the column is
+ * narrow, and the programs of one folder would look alike. */
 static void shorten_command(char *shortened, size_t size, const char *command)
 {
-    const char *program = without_folders(command);
-    int length = (int)strcspn(program, " ");
-    const char *rest = program + length;
-    if (rest[0] == ' ' && rest[1] == '/') {
-        rest = without_folders(rest + 1);
-        snprintf(shortened, size, "  %.*s %s", length, program, rest);
-    } else {
-        snprintf(shortened, size, "  %s", program);
+    size_t used = 0;
+    for (int paths = 0; *command != '\0' && used + 1 < size;) {
+        size_t length = strcspn(command, " "), skip = 0;
+        const char *name = memrchr(command, '/', length);
+        bool is_path = paths == 0 || command[0] == '/' || command[0] == '.';
+        if (paths < 2 && is_path) {
+            skip = name != NULL && name + 1 < command + length
+                       ? (size_t)(name + 1 - command)
+                       : 0;
+            paths++;
+        }
+        length += strspn(command + length, " ");
+        size_t copied =
+            length - skip < size - used - 1 ? length - skip : size - used - 1;
+        memcpy(shortened + used, command + skip, copied);
+        used += copied;
+        command += length;
     }
+    shortened[used] = '\0';
 }
 
-static void draw_row(canvas_t *canvas, int y, const row_t *row, bool is_selected)
+static void draw_row(
+    canvas_t *canvas, int y, const layout_t *layout, const row_t *row, bool is_selected)
 {
-    char pid[16] = "-", user[40], command[320], label[CGROUP_LABEL_BYTES], owner[40];
+    const node_process_t *process = row->process;
+    char pid[16] = "-", user[40], program[320] = "", owner[CGROUP_LABEL_BYTES];
     const figures_t *figures = &row->use->figures;
     figure_text_t current = figure_bytes(figures->current_bytes);
     figure_text_t reserved = figure_bytes(figures->reserved_bytes);
     figure_text_t peak = figure_bytes(figures->peak_bytes);
     figure_text_t rate = figure_rate(row->has_rate, row->rate);
-    if (row->process->pid > 0) {
-        snprintf(pid, sizeof(pid), "%d", (int)row->process->pid);
+    if (process->pid > 0) {
+        snprintf(pid, sizeof(pid), "%d", (int)process->pid);
     }
-    snprintf(user, sizeof(user), " %.9s", row->process->user);
-    cgroup_label(&row->process->group, label);
-    snprintf(owner, sizeof(owner), "  %.22s", label);
-    shorten_command(command, sizeof(command), command_of(row->process));
-    const char *const texts[COLUMNS] = {pid,          user,          row->device->name,
-                                        current.text, reserved.text, peak.text,
-                                        rate.text,    owner,         command};
-    draw_cells(canvas, y, is_selected ? ATTRIBUTE_SELECTED : ATTRIBUTE_NORMAL, texts);
+    snprintf(user, sizeof(user), "%.9s", process->user);
+    cgroup_label(&process->group, owner);
+    shorten_command(program, sizeof(program), command_of(process));
+    const char *const texts[COLUMN_COUNT] = {
+        program,   pid,       user,  row->device->name,  current.text, reserved.text,
+        peak.text, rate.text, owner, command_of(process)};
+    draw_cells(
+        canvas, y, is_selected ? ATTRIBUTE_SELECTED : ATTRIBUTE_NORMAL, layout, texts);
 }
 
 bool view_draw_list(const page_t *page, int y)
@@ -206,11 +286,13 @@ bool view_draw_list(const page_t *page, int y)
         return false;
     }
     y = draw_devices(page, y);
-    draw_program_header(page, y++);
+    const layout_t layout = choose_columns(page->node, canvas->width);
+    draw_program_header(page, y++, &layout);
     view_choose_rows(page, view_area(page, y), rows.count, rows.selected);
     for (uint32_t i = 0; i < page->view->row_count; i++) {
         uint32_t index = page->view->first_row + i;
-        draw_row(canvas, y + (int)i, &rows.rows[index], index == rows.selected);
+        draw_row(
+            canvas, y + (int)i, &layout, &rows.rows[index], index == rows.selected);
     }
     if (rows.count == 0) {
         canvas_text(

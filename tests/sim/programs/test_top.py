@@ -135,7 +135,7 @@ class Printed(Programs):
         lines = result.stdout.splitlines()
         self.assertEqual(lines[0], "rmm-top  1 program")
         self.assertRegex(lines[2], r"^gpu0     204\.6M     6\.0G .* 80\.0G  \[█▒+ +\]$")
-        self.assertRegex(lines[-1], rf"^ *{program.pid} .* 204\.6M     6\.2G     5\.3G")
+        self.assertRegex(lines[-1], rf"^rmm-replay .* {program.pid} .* 204\.6M     6\.2G     5\.3G")
         self.assertEqual(self.call("--once", "--filter", "none", COLUMNS="120").stdout
                          .splitlines()[-1], "no program matches the filter")
         narrow = self.call("--once", COLUMNS="40").stdout.splitlines()
@@ -143,6 +143,19 @@ class Printed(Programs):
         ascii_lines = self.call("--once", COLUMNS="120", LC_ALL="C").stdout
         self.assertTrue(ascii_lines.isascii())
         self.assertIn("[#=", ascii_lines)
+
+    def test_the_name_is_first_at_each_width(self):
+        folder = "/srv/environments/of-somebody-with-a-long-name/training-2026/bin/"
+        for name in ("preprocess", "train", "evaluate"):
+            self.start(name=folder + name)
+        for width, first, last in ((60, "COMMAND", "PEAK"), (80, "COMMAND", "ALLOC/S"),
+                                   (120, "COMMAND", "ALLOC/S"), (200, "COMMAND", "LINE")):
+            lines = self.call("--once", COLUMNS=str(width)).stdout.splitlines()
+            self.assertLessEqual(max(map(len, lines)), width)
+            self.assertEqual((lines[-4].split()[0], lines[-4].split()[-1]), (first, last))
+            self.assertEqual({line.split()[0] for line in lines[-3:]},
+                             {"preprocess", "train", "evaluate"})
+            self.assertEqual(width == 200, folder in lines[-1])
 
     def test_a_page_is_as_wide_as_columns_says(self):
         self.start(name="n" * 200)
@@ -550,7 +563,7 @@ class Live(Programs):
     def test_keys_and_sizes(self):
         program = self.start()
         self.open()
-        lines = self.wait_text(rf"{program.pid} .* 204\.6M .* 0  ")
+        lines = self.wait_text(rf"{program.pid} .* 204\.6M .* 0$|{program.pid} .* 204\.6M .* 0\n")
         self.assertEqual(lines[0], "rmm-top  1 program")
         self.assertIn("q quit", lines[23])
         self.keys("s")
@@ -576,6 +589,7 @@ class Live(Programs):
             lines = self.wait_text(r"(?s)\Armm-top.*\nq quit [^\n]*\Z", height)
             self.assertLessEqual(max(map(len, lines)), width)
             self.assertIn(str(program.pid), "\n".join(lines))
+            self.assertTrue([line for line in lines if line.startswith("rmm-replay ")], lines)
         self.quit()
 
     def test_programs_come_and_are_killed(self):
@@ -855,9 +869,9 @@ class Live(Programs):
         self.open()
         self.wait_text("3 programs")
         lines = self.wait_text(f"{programs[2].pid} ")
-        rows = [y for y, line in enumerate(lines) if re.match(r" *\d+ ", line)]
+        rows = [y for y, line in enumerate(lines) if line.startswith("rmm-replay ")]
         self.assertEqual(len(rows), 3)
-        wanted = re.match(r" *(\d+)", lines[rows[1]]).group(1)
+        wanted = re.search(r" (\d+) \S+ +gpu0 ", lines[rows[1]]).group(1)
         # A press and a release of the first button, as xterm sends them (SGR is off here).
         self.keys("-l", "\033[M" + chr(32) + chr(32 + 5) + chr(32 + rows[1] + 1))
         self.keys("-l", "\033[M" + chr(32 + 3) + chr(32 + 5) + chr(32 + rows[1] + 1))
