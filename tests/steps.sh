@@ -54,7 +54,7 @@ needs() { # STEP...
 needed_packages() {
     local offered=()
     echo build-essential cmake ninja-build pkg-config python3 zlib1g-dev libjansson-dev libcmocka-dev
-    needs quick dev asan tsan release && echo libfuse3-dev libncurses-dev libmicrohttpd-dev
+    needs quick dev asan tsan release && echo libfuse3-dev libncurses-dev libmicrohttpd-dev libcurl4-gnutls-dev
     needs style && echo codespell && offered+=(clang-format-14)
     needs nocuda bench && echo valgrind && offered+=(gcc-12)
     if needs dev asan tsan release; then

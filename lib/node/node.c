@@ -21,13 +21,14 @@ void node_fini(node_t *node)
     free(node->processes);
     free(node->uses);
     free(node->resources);
+    free(node->sites);
     node_init(node);
 }
 
 void node_clear(node_t *node)
 {
     node->device_count = node->process_count = 0;
-    node->use_count = node->resource_count = 0;
+    node->use_count = node->resource_count = node->site_count = 0;
     node->forbidden = node->refused = node->left_out = 0;
 }
 
@@ -63,6 +64,63 @@ node_use_t *node_add_use(node_t *node)
 node_resource_t *node_add_resource(node_t *node)
 {
     ADD(node, resources, resource_count, resource_room);
+}
+
+node_site_t *node_add_site(node_t *node)
+{
+    ADD(node, sites, site_count, site_room);
+}
+
+/* --- several nodes ------------------------------------------------------------------------ */
+
+static bool
+append_uses(node_t *node, const node_t *one, uint32_t process, uint32_t device)
+{
+    for (uint32_t i = 0; i < one->use_count; i++) {
+        node_use_t *use = node_add_use(node);
+        if (use == NULL) {
+            return false;
+        }
+        *use = one->uses[i];
+        use->process += process;
+        use->device += device;
+    }
+    for (uint32_t i = 0; i < one->resource_count; i++) {
+        node_resource_t *resource = node_add_resource(node);
+        if (resource == NULL) {
+            return false;
+        }
+        *resource = one->resources[i];
+        resource->process += process;
+        resource->device += device;
+    }
+    return true;
+}
+
+bool node_append(node_t *node, const node_t *one)
+{
+    uint32_t site = node->site_count - 1;
+    uint32_t first_process = node->process_count, first_device = node->device_count;
+    for (uint32_t i = 0; i < one->device_count; i++) {
+        node_device_t *device = node_add_device(node);
+        if (device == NULL) {
+            return false;
+        }
+        *device = one->devices[i];
+        device->site = site;
+    }
+    for (uint32_t i = 0; i < one->process_count; i++) {
+        node_process_t *process = node_add_process(node);
+        if (process == NULL) {
+            return false;
+        }
+        *process = one->processes[i];
+        process->site = site;
+    }
+    node->forbidden += one->forbidden;
+    node->refused += one->refused;
+    node->left_out += one->left_out;
+    return append_uses(node, one, first_process, first_device);
 }
 
 uint32_t node_find_device(const node_t *node, const char *name)

@@ -3,6 +3,9 @@
  * One snapshot of the node: GPUs, programs, and what each program uses on each device. Plain data
  * that refers to nothing outside, so that it can be shown, printed and made by a test.
  *
+ * A snapshot may be that of several nodes: then `sites` has each of them, with its name, and the
+ * devices of one are beside each other, host memory first.
+ *
  * A figure that is not known is FIGURE_UNKNOWN, never 0 (node/figures.h). Texts come from other
  * programs and are clean: terminated UTF-8 without control characters.
  */
@@ -20,8 +23,19 @@
 #define NODE_NO_INDEX UINT32_MAX
 #define NODE_HOST 0u /* index of host memory among the devices */
 
+#define NODE_SITE_BYTES 64
+#define NODE_REASON_BYTES 160
+
+/* A node of several. */
+typedef struct node_site {
+    char name[NODE_SITE_BYTES];
+    char reason[NODE_REASON_BYTES]; /* why there are no figures of it; "": there are */
+    uint64_t time_ns;               /* CLOCK_MONOTONIC: when its figures came */
+} node_site_t;
+
 typedef struct node_device {
     char name[16]; /* "gpu0", "host" */
+    uint32_t site; /* index; 0 where there is only one node */
     char uuid[48], pci_bus_id[24], model[64];
     bool is_host;
     uint64_t capacity_bytes;
@@ -33,7 +47,8 @@ typedef struct node_device {
 
 typedef struct node_process {
     uint64_t id; /* the same in each snapshot, and never that of another program */
-    pid_t pid;   /* 0: not known */
+    uint32_t site;
+    pid_t pid; /* 0: not known */
     uid_t uid;
     bool is_live;
     char user[32]; /* the uid where there is no name */
@@ -61,8 +76,10 @@ typedef struct node {
     node_process_t *processes;
     node_use_t *uses;
     node_resource_t *resources; /* each program's together */
-    uint32_t device_count, process_count, use_count, resource_count;
-    uint32_t device_room, process_room, use_room, resource_room;
+    node_site_t *sites;         /* none where the snapshot is of one node */
+    uint32_t device_count, process_count, use_count, resource_count, site_count;
+    uint32_t device_room, process_room, use_room, resource_room, site_room;
+    uint32_t layout;    /* another number: indexes of devices mean others */
     uint64_t time_ns;   /* CLOCK_MONOTONIC */
     uint32_t forbidden; /* programs of other users that cannot be read */
     uint32_t refused; /* files that are no whole segment, or hold what cannot be true */
@@ -79,6 +96,10 @@ node_device_t *node_add_device(node_t *node);
 node_process_t *node_add_process(node_t *node);
 node_use_t *node_add_use(node_t *node);
 node_resource_t *node_add_resource(node_t *node);
+node_site_t *node_add_site(node_t *node);
+
+/* All of `one` but its sites, as figures of the last site. False: no memory. */
+bool node_append(node_t *node, const node_t *one);
 
 /* NODE_NO_INDEX: there is none of that name. */
 uint32_t node_find_device(const node_t *node, const char *name);

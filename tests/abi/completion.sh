@@ -47,10 +47,10 @@ touch "$work/files/a b.csv" "$work/files/log.csv"
 cd "$work/files"
 expect "--repetitions" rmm-bench --rep
 if [ -e "$stage/bin/rmm-top" ]; then
-    expect "command current peak pid rate reserved user" rmm-top --sort ''
+    expect "command current node peak pid rate reserved user" rmm-top --sort ''
     expect "peak pid" rmm-top --sort p
     expect "peak pid" rmm-top --sort = p
-    expect "command current peak pid rate reserved user" rmm-top --once --sort =
+    expect "command current node peak pid rate reserved user" rmm-top --once --sort =
     expect "" rmm-top ''
 fi
 expect "max" rmm-replay --speed ''

@@ -59,6 +59,7 @@ LEFT = {  # page: {how a command, or a block of another language, begins: why it
     "docs/monitoring.md": {
         "rmm-exporter --mount": "fuse.serves_the_tree_over_http, on another port",
         "curl": "fuse.serves_the_tree_over_http, on another port",
+        "rmm-top --once": "fuse.shows_several_nodes_in_rmm_top, on other ports",
     },
     "docs/packages.md": {
         "sudo apt-get install": HOST,

@@ -83,7 +83,7 @@ known = {package['SPDXID']: package['name'] for package in sbom['packages']}
 for relation in sbom['relationships']:
     print(known[relation['relatedSpdxElement']])
 END
-for pair in libjansson:jansson libz:zlib libncursesw:ncurses libfuse3:libfuse libmicrohttpd:libmicrohttpd; do
+for pair in libjansson:jansson libz:zlib libncursesw:ncurses libfuse3:libfuse libmicrohttpd:libmicrohttpd libcurl-gnutls:libcurl; do
     if find "$work/all" -type f -path '*/bin/*' -exec readelf -d {} + | grep "NEEDED.*\[${pair%:*}\." >/dev/null; then
         grep -qx "${pair#*:}" "$work/made_of" || die "rmm-c.spdx.json does not name ${pair#*:}"
     fi

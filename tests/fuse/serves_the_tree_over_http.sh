@@ -55,6 +55,8 @@ for path in / /index.html; do
     grep -q '</html>' "$work/body" || fail "$path is cut: $(tail -n 3 "$work/body")"
     grep -qi '^content-type: text/html; charset=utf-8' "$work/head" || fail "$(cat "$work/head")"
 done
+[ "$(fetch /json)" = 200 ] && cmp "$work/body" "$mnt/json" || fail "/json: $(cat "$work/head")"
+grep -qi '^content-type: application/json' "$work/head" || fail "/json: $(cat "$work/head")"
 [ "$(fetch /metrics?name=x)" = 200 ] || fail "a query is no error"
 [ "$(fetch /healthz)" = 200 ] && [ "$(cat "$work/body")" = ok ] || fail "/healthz: $(cat "$work/body")"
 for path in /metric /metrics/ /../etc/passwd /version /%2e%2e/version /proc; do

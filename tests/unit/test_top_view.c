@@ -332,7 +332,7 @@ TEST(sorts_by_each_column)
         [UI_SORT_CURRENT] = "large", [UI_SORT_RESERVED] = "small",
         [UI_SORT_PEAK] = "middle",   [UI_SORT_RATE] = "small",
         [UI_SORT_PID] = "small",     [UI_SORT_USER] = "middle",
-        [UI_SORT_COMMAND] = "large"};
+        [UI_SORT_COMMAND] = "large", [UI_SORT_NODE] = "small"};
     add_three();
     node.uses[0].figures.reserved_bytes = 9000;
     node.uses[1].figures.peak_bytes = FIGURE_UNKNOWN; /* last */

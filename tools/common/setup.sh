@@ -49,6 +49,7 @@ rmm_package_provides() {
         libjansson-dev) rmm_header_is_there jansson.h ;;
         libncurses-dev) rmm_header_is_there curses.h ;;
         libmicrohttpd-dev) rmm_header_is_there microhttpd.h ;;
+        libcurl4-gnutls-dev) rmm_header_is_there curl/curl.h || rmm_header_is_there "$(uname -m)-linux-gnu/curl/curl.h" ;;
         curl) command -v curl ;;
         abigail-tools) command -v abidiff ;;
         tmux) command -v tmux ;;

@@ -31,6 +31,7 @@ static const document_form_t forms[DOCUMENT_COUNT] = {
         {"metrics.om", "application/openmetrics-text; version=1.0.0; charset=utf-8",
          UP_HEAD "rmm_up 1\n", UP_HEAD "rmm_up 0\n# EOF\n"},
     [DOCUMENT_PAGE] = {"index.html", "text/html; charset=utf-8", "", NULL},
+    [DOCUMENT_JSON] = {"json", "application/json", "", NULL},
 };
 
 const char *document_file(document_t document)

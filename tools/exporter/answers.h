@@ -24,6 +24,7 @@ typedef enum document {
     DOCUMENT_ALL_METRICS,
     DOCUMENT_OPENMETRICS,
     DOCUMENT_PAGE,
+    DOCUMENT_JSON,
     DOCUMENT_COUNT
 } document_t;
 

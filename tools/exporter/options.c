@@ -46,9 +46,9 @@ static const tool_option_t table[] = {
 
 const tool_command_t exporter_command = {
     .usage = "rmm-exporter [OPTION]...",
-    .about =
-        "Serve the figures of a tree of rmmfs over HTTP, for Prometheus and for "
-        "browsers:\n/metrics, /metrics.all, / (the page of the node) and /healthz.",
+    .about = "Serve the figures of a tree of rmmfs over HTTP, for Prometheus and for "
+             "browsers:\n/metrics, /metrics.all, /json, / (the page of the node) and "
+             "/healthz.",
     .options = table,
     .option_count = sizeof(table) / sizeof(table[0]),
     .notes =

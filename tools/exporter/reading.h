@@ -20,7 +20,7 @@
 #include <sys/types.h>
 
 #define READING_LEFT_MAX 4
-#define READING_PARALLEL_MAX 4                 /* as many as there are documents */
+#define READING_PARALLEL_MAX 5                 /* as many as there are documents */
 #define READING_BYTES_MAX ((uint64_t)64 << 20) /* rmmfs makes at most 24 MiB */
 
 /* Those that were killed, and have not ended. */

@@ -284,10 +284,12 @@ begin(server_t *server, struct MHD_Connection *connection, const char *url, void
         document = DOCUMENT_ALL_METRICS;
     } else if (strcmp(url, "/") == 0 || strcmp(url, "/index.html") == 0) {
         document = DOCUMENT_PAGE;
+    } else if (strcmp(url, "/json") == 0) {
+        document = DOCUMENT_JSON;
     } else {
         return reply(
             connection, MHD_HTTP_NOT_FOUND,
-            "Not found. There are /metrics, /metrics.all, / and /healthz.\n");
+            "Not found. There are /metrics, /metrics.all, /json, / and /healthz.\n");
     }
     *own = add_request(server, connection, document);
     return *own != NULL ? MHD_YES : MHD_NO;

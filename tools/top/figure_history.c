@@ -91,6 +91,12 @@ static void drop_unseen(history_t *history)
 
 /* --- samples ------------------------------------------------------------------------------ */
 
+/* The i-th newest. */
+static const history_sample_t *newest(const history_ring_t *ring, uint32_t i)
+{
+    return &ring->samples[(ring->next + HISTORY_SAMPLES - 1 - i) % HISTORY_SAMPLES];
+}
+
 static bool
 add(history_t *history, uint64_t id, uint32_t device, uint64_t time_ns,
     const figures_t *figures)
@@ -100,6 +106,9 @@ add(history_t *history, uint64_t id, uint32_t device, uint64_t time_ns,
         return false;
     }
     ring->is_seen = true;
+    if (ring->count > 0 && newest(ring, 0)->time_ns == time_ns) {
+        return true; /* of a node that has not answered again */
+    }
     ring->samples[ring->next] =
         (history_sample_t){time_ns, figures->current_bytes, figures->total_count};
     ring->next = (ring->next + 1) % HISTORY_SAMPLES;
@@ -107,30 +116,36 @@ add(history_t *history, uint64_t id, uint32_t device, uint64_t time_ns,
     return true;
 }
 
+/* When the figures of a device or program came. */
+static uint64_t time_of(const node_t *node, uint32_t site)
+{
+    return site < node->site_count ? node->sites[site].time_ns : node->time_ns;
+}
+
 bool history_add(history_t *history, const node_t *node)
 {
     bool is_whole = true;
+    if (node->layout != history->layout) {
+        history_fini(history);
+        history->layout = node->layout;
+    }
     for (uint32_t i = 0; i < history->count; i++) {
         history->rings[i]->is_seen = false;
     }
     for (uint32_t i = 0; i < node->device_count; i++) {
         is_whole &=
-            add(history, HISTORY_DEVICES, i, node->time_ns, &node->devices[i].figures);
+            add(history, HISTORY_DEVICES, i, time_of(node, node->devices[i].site),
+                &node->devices[i].figures);
     }
     for (uint32_t i = 0; i < node->use_count; i++) {
         const node_use_t *use = &node->uses[i];
+        const node_process_t *process = &node->processes[use->process];
         is_whole &=
-            add(history, node->processes[use->process].id, use->device, node->time_ns,
+            add(history, process->id, use->device, time_of(node, process->site),
                 &use->figures);
     }
     drop_unseen(history);
     return is_whole;
-}
-
-/* The i-th newest. */
-static const history_sample_t *newest(const history_ring_t *ring, uint32_t i)
-{
-    return &ring->samples[(ring->next + HISTORY_SAMPLES - 1 - i) % HISTORY_SAMPLES];
 }
 
 /* Between the i-th newest and the one before it. */

@@ -33,6 +33,7 @@ typedef struct history_ring {
 typedef struct history {
     history_ring_t **rings; /* sorted by id and device */
     uint32_t count, room;
+    uint32_t layout; /* of the newest snapshot; with another one history begins anew */
 } history_t;
 
 void history_init(history_t *history);

@@ -56,9 +56,26 @@ static int show(const options_t *options)
     return is_good ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
+/* Operands are further nodes. False: there is none before them. */
+static bool take_nodes(options_t *options, char **argv, int operands)
+{
+    const char *expected = NULL;
+    if (operands > 0 && options->nodes.count == 0) {
+        tool_error("unexpected argument \"%s\"; see --help", argv[1]);
+        return false;
+    }
+    for (int i = 1; i <= operands && expected == NULL; i++) {
+        expected = options_add_node(argv[i], &options->nodes);
+    }
+    if (expected != NULL) {
+        tool_error("more is not %s", expected);
+    }
+    return expected == NULL;
+}
+
 int main(int argc, char **argv)
 {
-    options_t options;
+    static options_t options;
     char message[TOOL_MESSAGE_MAX];
     (void)argc;
     standard_output_begin();
@@ -77,8 +94,7 @@ int main(int argc, char **argv)
         puts("rmm-top " RMM_TOP_VERSION);
         return standard_output_end(true) ? EXIT_SUCCESS : EXIT_FAILURE;
     }
-    if (operands > 0) {
-        tool_error("unexpected argument \"%s\"; see --help", argv[1]);
+    if (!take_nodes(&options, argv, operands)) {
         return TOOL_EXIT_USAGE;
     }
     if (options.once + options.json + (options.html != NULL) > 1) {
@@ -92,6 +108,11 @@ int main(int argc, char **argv)
     }
     if (options.mount != NULL && options.replay != NULL) {
         tool_error("--mount and --replay exclude each other");
+        return TOOL_EXIT_USAGE;
+    }
+    if (options.nodes.count > 0 && (options.mount != NULL || options.replay != NULL ||
+                                    options.record != NULL || options.html != NULL)) {
+        tool_error("--host and --from exclude --mount, --record, --replay and --html");
         return TOOL_EXIT_USAGE;
     }
     if (output_is_same(options.html, options.replay)) {

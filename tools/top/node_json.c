@@ -20,16 +20,20 @@ put_figures(json_t *object, const figure_name_t *names, const figures_t *figures
     return is_whole;
 }
 
-/* GPUs by number, then host memory. */
-static json_t *device_json(const void *from, size_t i)
+/* Which node of several; nothing where there is only one. */
+static bool put_site(json_t *object, const node_t *node, uint32_t site)
 {
-    const node_t *node = from;
-    const node_device_t *device =
-        &node->devices[i + 1 < node->device_count ? i + 1 : NODE_HOST];
+    return node->site_count == 0 ||
+           json_put(object, "node", json_string(node->sites[site].name));
+}
+
+static json_t *device_json(const node_t *node, const node_device_t *device)
+{
     json_t *object = json_object();
     return json_whole_or_null(
         object,
-        object != NULL && json_put(object, "device", json_string(device->name)) &&
+        object != NULL && put_site(object, node, device->site) &&
+            json_put(object, "device", json_string(device->name)) &&
             json_put(object, "uuid", json_text_or_null(device->uuid)) &&
             json_put(object, "pci_bus_id", json_text_or_null(device->pci_bus_id)) &&
             json_put(object, "model", json_text_or_null(device->model)) &&
@@ -37,6 +41,37 @@ static json_t *device_json(const void *from, size_t i)
             put_figure(object, "device_free_bytes", device->device_free_bytes) &&
             put_figure(object, "others_bytes", node_others_bytes(device)) &&
             put_figures(object, figures_of_locations, &device->figures));
+}
+
+static bool is_silent(const node_t *node, uint32_t site)
+{
+    return node->site_count > 0 && node->sites[site].reason[0] != '\0';
+}
+
+/* Of each node GPUs by number, then host memory. */
+static json_t *devices_json(const node_t *node)
+{
+    json_t *array = json_array();
+    bool is_whole = array != NULL;
+    for (uint32_t host = 0, i = 0; is_whole && i < node->device_count; host = i) {
+        for (i = host + 1; i < node->device_count && !node->devices[i].is_host; i++) {
+        }
+        for (uint32_t j = host + 1; is_whole && j <= i; j++) {
+            const node_device_t *device = &node->devices[j < i ? j : host];
+            is_whole = is_silent(node, device->site) ||
+                       json_array_append_new(array, device_json(node, device)) == 0;
+        }
+    }
+    return json_whole_or_null(array, is_whole);
+}
+
+static json_t *site_json(const void *from, size_t i)
+{
+    const node_site_t *site = &((const node_t *)from)->sites[i];
+    json_t *object = json_object();
+    return json_whole_or_null(
+        object, object != NULL && json_put(object, "node", json_string(site->name)) &&
+                    json_put(object, "error", json_text_or_null(site->reason)));
 }
 
 static json_t *use_json(const node_t *node, const node_use_t *use)
@@ -109,7 +144,7 @@ static json_t *process_json(const void *from, size_t i)
     const node_process_t *process = &node->processes[i];
     json_t *object = json_object();
     return json_whole_or_null(
-        object, object != NULL &&
+        object, object != NULL && put_site(object, node, process->site) &&
                     json_put(
                         object, "pid",
                         json_count_or_null(process->pid > 0, (uint64_t)process->pid)) &&
@@ -129,9 +164,10 @@ json_t *node_json(const node_t *node)
         object,
         object != NULL &&
             json_put(object, "schema_version", json_integer(NODE_JSON_SCHEMA)) &&
-            json_put(
-                object, "devices",
-                json_array_of(node->device_count, device_json, node)) &&
+            (node->site_count == 0 ||
+             json_put(
+                 object, "nodes", json_array_of(node->site_count, site_json, node))) &&
+            json_put(object, "devices", devices_json(node)) &&
             json_put(
                 object, "processes",
                 json_array_of(node->process_count, process_json, node)) &&

@@ -64,6 +64,9 @@ static bool print_page(const options_t *options, const node_t *node)
     bool is_whole = view_make(&view, node, &history, &ui);
     if (is_whole) {
         print_lines(&view.canvas);
+        if (view.all_rows > view.row_count) {
+            printf("%u more\n", view.all_rows - view.row_count);
+        }
     }
     view_fini(&view);
     return is_whole;

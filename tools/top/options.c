@@ -23,7 +23,7 @@ static const char *parse_sort(const char *text, void *field)
             return NULL;
         }
     }
-    return "one of current, reserved, peak, rate, pid, user, command";
+    return "one of current, reserved, peak, rate, pid, user, command, node";
 }
 
 static const char *parse_filter(const char *text, void *field)
@@ -36,6 +36,16 @@ static const char *parse_path(const char *text, void *field)
 {
     *(const char **)field = text;
     return text[0] != '\0' ? NULL : "the name of a file";
+}
+
+const char *options_add_node(const char *text, void *field)
+{
+    node_list_t *list = field;
+    if (list->count == NODES_MAX) {
+        return "possible: 1024 nodes at most";
+    }
+    list->texts[list->count++] = text;
+    return NULL;
 }
 
 #define FIELD(name) offsetof(options_t, name)
@@ -52,12 +62,17 @@ static const tool_option_t table[] = {
     {"mount", 0, "DIR", parse_path, FIELD(mount),
      "read the tree of rmmfs mounted on DIR, such as /rmm,\n"
      "instead of the programs' segments"},
+    {"host", 0, "NODE", options_add_node, FIELD(nodes),
+     "show this node and further ones, all named behind it or\n"
+     "by --host again, by their rmm-exporters (port 19400)"},
+    {"from", 0, "URL", options_add_node, FIELD(nodes),
+     "the same by the whole address, such as\nhttp://node1:19400/json"},
     {"interval", 0, "SECONDS", parse_interval, FIELD(interval_seconds),
      "time between two updates; default 1"},
     {"sort", 0, "COLUMN", parse_sort, FIELD(sort),
-     "current (default), reserved, peak, rate, pid, user or\ncommand"},
+     "current (default), reserved, peak, rate, pid, user,\ncommand or node"},
     {"filter", 0, "TEXT", parse_filter, FIELD(filter),
-     "show programs whose command, user, device or pid matches"},
+     "show programs whose command, user, node, device or pid\nmatches"},
     {"no-color", 0, NULL, NULL, FIELD(no_color),
      "no colours; also if NO_COLOR is set and not empty"},
     {"help", 'h', NULL, NULL, FIELD(help), "print this and exit"},
@@ -65,7 +80,7 @@ static const tool_option_t table[] = {
 };
 
 const tool_command_t top_command = {
-    .usage = "rmm-top [OPTION]...",
+    .usage = "rmm-top [OPTION]... [NODE]...",
     .about = "Show GPUs and the programs that use rmm-c, live. Press h for the keys.",
     .options = table,
     .option_count = sizeof(table) / sizeof(table[0]),

@@ -8,17 +8,17 @@
 
 /* --- filter ------------------------------------------------------------------------------- */
 
-static bool
-matches(const node_process_t *process, const node_device_t *device, const char *filter)
+static bool matches(const row_t *row, const char *filter)
 {
+    const node_process_t *process = row->process;
     char pid[16], label[CGROUP_LABEL_BYTES];
     cgroup_label(&process->group, label);
     snprintf(pid, sizeof(pid), "%d", (int)process->pid);
     return filter[0] == '\0' || strcasestr(process->comm, filter) != NULL ||
            strcasestr(process->command, filter) != NULL ||
            strcasestr(process->user, filter) != NULL ||
-           strcasestr(label, filter) != NULL ||
-           strcasestr(device->name, filter) != NULL || strcmp(pid, filter) == 0;
+           strcasestr(label, filter) != NULL || strcasestr(row->site, filter) != NULL ||
+           strcasestr(row->device->name, filter) != NULL || strcmp(pid, filter) == 0;
 }
 
 /* --- order -------------------------------------------------------------------------------- */
@@ -55,6 +55,9 @@ static int by_column(const row_t *a, const row_t *b)
         return strcmp(a->process->user, b->process->user);
     case UI_SORT_COMMAND:
         return strcmp(a->process->comm, b->process->comm);
+    case UI_SORT_NODE:
+        return (a->process->site > b->process->site) -
+               (a->process->site < b->process->site);
     case UI_SORT_COUNT:
         break;
     }
@@ -99,8 +102,12 @@ bool rows_make(
             .use = use,
             .process = &node->processes[use->process],
             .device = &node->devices[use->device],
+            .site = "",
             .sort = ui->sort};
-        if (matches(row.process, row.device, ui->filter)) {
+        if (node->site_count > 0) {
+            row.site = node->sites[row.process->site].name;
+        }
+        if (matches(&row, ui->filter)) {
             row.has_rate =
                 history_rate(history, row.process->id, use->device, &row.rate);
             rows[out->count++] = row;

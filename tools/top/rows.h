@@ -9,6 +9,7 @@ typedef struct row {
     const node_use_t *use;
     const node_process_t *process;
     const node_device_t *device;
+    const char *site; /* "": there is only one node */
     bool has_rate;
     double rate; /* allocations each second */
     ui_sort_t sort;

@@ -229,8 +229,9 @@ static void do_request(screen_t *screen)
     if (sampler == NULL) {
         snprintf(
             screen->ui.message, sizeof(screen->ui.message), "%s cannot be changed",
-            screen->source->kind == SOURCE_MOUNT ? "with --mount, programs"
-                                                 : "a recording");
+            screen->source->kind == SOURCE_MOUNT   ? "with --mount, programs"
+            : screen->source->kind == SOURCE_FLEET ? "programs of other nodes"
+                                                   : "a recording");
         return;
     }
     control_do(&sampler->segments, &screen->node, &request, screen->ui.message);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chooses between programs, a tree and a recording; see source.h. */
+/* Chooses between programs, a tree, several nodes and a recording; see source.h. */
 #include "top/source.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "common/clock.h"
@@ -9,6 +10,58 @@
 /* How long a tree may take: live the keys wait meanwhile. */
 #define LIVE_WAIT_NS UINT64_C(500000000)
 #define ONCE_WAIT_NS UINT64_C(4000000000)
+
+#ifdef RMM_TOP_HAS_CURL
+static bool open_fleet(
+    source_t *source, const node_list_t *list, char *message, size_t message_bytes)
+{
+    return fleet_open(&source->fleet, list->texts, list->count, message, message_bytes);
+}
+
+static void close_fleet(source_t *source)
+{
+    fleet_close(&source->fleet);
+}
+
+static bool take_fleet(source_t *source, node_t *node, bool is_patient)
+{
+    return fleet_take(
+        &source->fleet, node, is_patient ? ONCE_WAIT_NS : LIVE_WAIT_NS, is_patient);
+}
+
+static const char *fleet_failure(const source_t *source)
+{
+    return source->fleet.failure;
+}
+#else
+static bool open_fleet(
+    source_t *source, const node_list_t *list, char *message, size_t message_bytes)
+{
+    (void)source;
+    (void)list;
+    snprintf(message, message_bytes, "--host and --from: built without libcurl");
+    return false;
+}
+
+static void close_fleet(source_t *source)
+{
+    (void)source;
+}
+
+static bool take_fleet(source_t *source, node_t *node, bool is_patient)
+{
+    (void)source;
+    (void)node;
+    (void)is_patient;
+    return false;
+}
+
+static const char *fleet_failure(const source_t *source)
+{
+    (void)source;
+    return "";
+}
+#endif
 
 static bool open_kind(
     source_t *source, const options_t *options, char *message, size_t message_bytes)
@@ -20,6 +73,10 @@ static bool open_kind(
     if (options->mount != NULL) {
         source->kind = SOURCE_MOUNT;
         return mount_open(&source->mount, options->mount, message, message_bytes);
+    }
+    if (options->nodes.count > 0) {
+        source->kind = SOURCE_FLEET;
+        return open_fleet(source, &options->nodes, message, message_bytes);
     }
     source->kind = SOURCE_PROGRAMS;
     return sampler_init(&source->sampler, message, message_bytes);
@@ -33,6 +90,9 @@ static void close_kind(source_t *source)
         break;
     case SOURCE_MOUNT:
         mount_close(&source->mount);
+        break;
+    case SOURCE_FLEET:
+        close_fleet(source);
         break;
     case SOURCE_RECORDING:
         player_close(&source->player);
@@ -85,6 +145,9 @@ bool source_take(source_t *source, node_t *node)
     if (source->kind == SOURCE_RECORDING) {
         return player_take(&source->player, node);
     }
+    if (source->kind == SOURCE_FLEET) {
+        return take_fleet(source, node, false);
+    }
     bool is_whole = source->kind == SOURCE_MOUNT ? take_from_mount(source, node)
                                                  : take_programs(source, node);
     if (is_whole && source_silence(source)[0] == '\0') {
@@ -101,6 +164,8 @@ bool source_take_one(source_t *source, node_t *node)
     case SOURCE_MOUNT:
         return mount_take(&source->mount, node, ONCE_WAIT_NS) &&
                source_silence(source)[0] == '\0';
+    case SOURCE_FLEET:
+        return take_fleet(source, node, true);
     case SOURCE_PROGRAMS:
         break;
     }
@@ -117,7 +182,8 @@ const char *source_failure(const source_t *source)
     if (source->kind == SOURCE_RECORDING) {
         return "the recording has changed, or there is no host memory";
     }
-    const char *silence = source_silence(source);
+    const char *silence =
+        source->kind == SOURCE_FLEET ? fleet_failure(source) : source_silence(source);
     return silence[0] != '\0' ? silence : "no host memory";
 }
 

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where snapshots come from: the programs that run, the tree of rmmfs, or a recording; and into
- * which they go. */
+/* Where snapshots come from: the programs that run, the tree of rmmfs, exporters of several
+ * nodes, or a recording; and into which they go. */
 #ifndef RMM_TOP_SOURCE_H
 #define RMM_TOP_SOURCE_H
 
 #include "node/sampler.h"
+#ifdef RMM_TOP_HAS_CURL
+#include "top/fleet.h"
+#endif
 #include "top/mount.h"
 #include "top/options.h"
 #include "top/recording.h"
@@ -12,12 +15,16 @@
 typedef enum source_kind {
     SOURCE_PROGRAMS,
     SOURCE_MOUNT,
+    SOURCE_FLEET,
     SOURCE_RECORDING
 } source_kind_t;
 
 typedef struct source {
     source_kind_t kind;
     mount_t mount;
+#ifdef RMM_TOP_HAS_CURL
+    fleet_t fleet;
+#endif
     sampler_t sampler;
     player_t player;
     recorder_t recorder;

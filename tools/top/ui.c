@@ -16,7 +16,7 @@ const char *const ui_sort_names[UI_SORT_COUNT] = {
     [UI_SORT_CURRENT] = "current", [UI_SORT_RESERVED] = "reserved",
     [UI_SORT_PEAK] = "peak",       [UI_SORT_RATE] = "rate",
     [UI_SORT_PID] = "pid",         [UI_SORT_USER] = "user",
-    [UI_SORT_COMMAND] = "command"};
+    [UI_SORT_COMMAND] = "command", [UI_SORT_NODE] = "node"};
 
 /* --- moving ------------------------------------------------------------------------------- */
 

@@ -23,6 +23,7 @@ typedef enum ui_sort {
     UI_SORT_PID,
     UI_SORT_USER,
     UI_SORT_COMMAND,
+    UI_SORT_NODE,
     UI_SORT_COUNT
 } ui_sort_t;
 

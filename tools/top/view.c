@@ -38,6 +38,18 @@ static int draw_missing(canvas_t *canvas, int x, const node_t *node)
     return x;
 }
 
+static int draw_silent(canvas_t *canvas, int x, const node_t *node)
+{
+    uint32_t silent = 0;
+    for (uint32_t i = 0; i < node->site_count; i++) {
+        silent += node->sites[i].reason[0] != '\0';
+    }
+    return silent == 0 ? x
+                       : put_count(
+                             canvas, x + 2, ATTRIBUTE_WARNING, silent, "has no figures",
+                             "have no figures");
+}
+
 static void draw_title(const page_t *page)
 {
     canvas_t *canvas = &page->view->canvas;
@@ -45,6 +57,11 @@ static void draw_title(const page_t *page)
     int x = canvas_text(canvas, 0, 0, ATTRIBUTE_TITLE, "rmm-top") + 2;
     x = put_count(
         canvas, x, ATTRIBUTE_NORMAL, node->process_count, "program", "programs");
+    if (node->site_count > 0) {
+        x = put_count(
+            canvas, x + 2, ATTRIBUTE_NORMAL, node->site_count, "node", "nodes");
+        x = draw_silent(canvas, x, node);
+    }
     if (page->ui->is_frozen) {
         x = canvas_text(canvas, 0, x + 2, ATTRIBUTE_WARNING, "FROZEN");
     }
@@ -131,7 +148,7 @@ void view_draw_help(const page_t *page, int y)
         "p l t            of the selected resource: reset its peak, limit it, trim it",
         "P L T            the same of the program on that resource's device",
         "s                sort by the next column",
-        "/                filter by command, user, device or pid; Esc: all",
+        "/                filter by command, user, node, device or pid; Esc: all",
         "space            freeze, and continue",
         "mouse            select a row; wheel: up and down",
         "h ?              this help",
@@ -161,6 +178,7 @@ void view_choose_rows(
     view_t *view = page->view;
     uint32_t room = area.lines > 0 ? (uint32_t)area.lines : 0;
     view->rows_y = area.y;
+    view->all_rows = count;
     view->first_row = room != 0 ? selected / room * room : 0;
     view->row_count = count > view->first_row ? count - view->first_row : 0;
     if (view->row_count > room) {
@@ -186,7 +204,7 @@ bool view_make(
     if (!is_whole) {
         return false;
     }
-    view->row_count = 0;
+    view->row_count = view->all_rows = 0;
     draw_title(&page);
     switch (ui->page) {
     case UI_LIST:

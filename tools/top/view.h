@@ -15,10 +15,11 @@ typedef struct view {
     canvas_t canvas;
     int rows_y;                    /* the line of the first row that can be selected */
     uint32_t first_row, row_count; /* that are shown */
+    uint32_t all_rows;
 } view_t;
 
 #define VIEW_WIDTH_MAX 1000
-#define VIEW_HEIGHT_MAX 10000
+#define VIEW_HEIGHT_MAX 20000
 
 /* Of the size ui->width x ui->height, cut to the two above. False: no memory. Zero-initialise
  * before the first. */
@@ -46,6 +47,11 @@ typedef struct area {
 bool view_draw_list(const page_t *page, int y);
 void view_draw_program(const page_t *page, int y);
 void view_draw_help(const page_t *page, int y);
+
+/* The line behind them. */
+int view_draw_devices(const page_t *page, int y);
+/* Of the column with the names of nodes. */
+int view_site_width(const node_t *node);
 
 /* All lines from y on but the last one. */
 area_t view_area(const page_t *page, int y);

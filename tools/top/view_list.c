@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The first page: the devices with bars, then the programs. */
+/* The first page: the devices (view_devices.c), then the programs. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,95 +8,16 @@
 #include "top/rows.h"
 #include "top/view.h"
 
-#define NAME_WIDTH 6
 #define FIGURE_WIDTH 9
-#define BAR_LEAST 12
-#define BAR_MOST 60
-#define CURVE_WIDTH 30
-#define HEIGHT_WITH_DEVICES 9
 #define NAME_LEAST 16
 #define NAME_NARROW 12 /* where nothing else would fit */
 #define NAME_MOST 28   /* beside the whole command line */
-
-/* --- devices ------------------------------------------------------------------------------ */
-
-static uint64_t known(uint64_t figure)
-{
-    return figure != FIGURE_UNKNOWN ? figure : 0;
-}
-
-static void draw_device(const page_t *page, int y, uint32_t index)
-{
-    canvas_t *canvas = &page->view->canvas;
-    const node_device_t *device = &page->node->devices[index];
-    const uint64_t figures[] = {
-        device->figures.current_bytes, device->figures.cached_bytes,
-        node_others_bytes(device), node_free_bytes(device), device->capacity_bytes};
-    int x = canvas_left(canvas, y, 0, NAME_WIDTH, ATTRIBUTE_TITLE, device->name);
-    for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++) {
-        x = canvas_right(
-            canvas, y, x, FIGURE_WIDTH, ATTRIBUTE_NORMAL,
-            figure_bytes(figures[i]).text);
-    }
-    int width = canvas->width - x - 2;
-    width = width < BAR_MOST ? width : BAR_MOST;
-    if (device->capacity_bytes != FIGURE_UNKNOWN && width >= BAR_LEAST) {
-        uint64_t used = known(figures[0]),
-                 reserved = known(device->figures.reserved_bytes);
-        const bar_t bar = {
-            used, reserved > used ? reserved - used : 0, known(figures[2]),
-            device->capacity_bytes};
-        x = canvas_bar(canvas, y, x + 2, width, &bar);
-    } else {
-        x += 2 + width;
-    }
-    if (canvas->width - x - 2 >= CURVE_WIDTH) {
-        uint64_t values[HISTORY_SAMPLES];
-        size_t count = history_used(
-            page->history, HISTORY_DEVICES, index, values, HISTORY_SAMPLES);
-        x = canvas_curve(canvas, y, x + 2, CURVE_WIDTH, values, count);
-        canvas_text(canvas, y, x + 2, ATTRIBUTE_NORMAL, device->model);
-    }
-}
-
-static void draw_device_header(canvas_t *canvas, int y)
-{
-    static const char *const names[] = {"USED", "CACHED", "OTHERS", "FREE", "TOTAL"};
-    int x = canvas_left(canvas, y, 0, NAME_WIDTH, ATTRIBUTE_HEADER, "DEVICE");
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        x = canvas_right(canvas, y, x, FIGURE_WIDTH, ATTRIBUTE_HEADER, names[i]);
-    }
-    canvas_text(
-        canvas, y, x + 2, ATTRIBUTE_HEADER,
-        canvas->is_ascii ? "# used  = cached  x others" : "█ used  ▒ cached  ░ others");
-    canvas_paint(canvas, y, ATTRIBUTE_HEADER);
-}
-
-/* At most a third of the lines, none where there are few; the GPUs first, host memory last. */
-static int draw_devices(const page_t *page, int y)
-{
-    canvas_t *canvas = &page->view->canvas;
-    uint32_t count = page->node->device_count, room = (uint32_t)canvas->height / 3;
-    if (canvas->height < HEIGHT_WITH_DEVICES) {
-        return y;
-    }
-    draw_device_header(canvas, y++);
-    for (uint32_t i = 1; i <= count; i++) {
-        if (i >= room && count > room) {
-            char text[64];
-            snprintf(text, sizeof(text), "%u more", count - i + 1);
-            canvas_text(canvas, y++, 0, ATTRIBUTE_WARNING, text);
-            break;
-        }
-        draw_device(page, y++, i < count ? i : NODE_HOST);
-    }
-    return y;
-}
 
 /* --- which columns ------------------------------------------------------------------------ */
 
 typedef enum column_id {
     COLUMN_COMMAND,
+    COLUMN_NODE,
     COLUMN_PID,
     COLUMN_USER,
     COLUMN_DEVICE,
@@ -118,6 +39,7 @@ typedef struct column {
 /* From left to right. */
 static const column_t columns[COLUMN_COUNT] = {
     [COLUMN_COMMAND] = {"COMMAND", -NAME_LEAST, UI_SORT_COMMAND},
+    [COLUMN_NODE] = {"NODE", -1, UI_SORT_NODE}, /* as wide as the names are */
     [COLUMN_PID] = {"PID", 8, UI_SORT_PID},
     [COLUMN_USER] = {"USER", -9, UI_SORT_USER},
     [COLUMN_DEVICE] = {"DEVICE", -6, UI_SORT_COUNT},
@@ -130,9 +52,10 @@ static const column_t columns[COLUMN_COUNT] = {
 };
 
 /* What has room goes on the line in this order, and stays away from there on. */
-static const column_id_t by_importance[] = {
-    COLUMN_COMMAND,  COLUMN_PID,  COLUMN_CURRENT, COLUMN_DEVICE, COLUMN_PEAK,
-    COLUMN_RESERVED, COLUMN_USER, COLUMN_RATE,    COLUMN_OWNER,  COLUMN_LINE};
+static const column_id_t by_importance[] = {COLUMN_COMMAND,  COLUMN_NODE,   COLUMN_PID,
+                                            COLUMN_CURRENT,  COLUMN_DEVICE, COLUMN_PEAK,
+                                            COLUMN_RESERVED, COLUMN_USER,   COLUMN_RATE,
+                                            COLUMN_OWNER,    COLUMN_LINE};
 
 /* 0: not shown. */
 typedef struct layout {
@@ -167,7 +90,11 @@ static layout_t choose_columns(const node_t *node, int width)
             width < NAME_LEAST + columns[COLUMN_PID].width) {
             wanted = NAME_NARROW;
         }
-        if (column == COLUMN_OWNER && !has_owners(node)) {
+        if (column == COLUMN_NODE) {
+            wanted = view_site_width(node);
+        }
+        if ((column == COLUMN_OWNER && !has_owners(node)) ||
+            (column == COLUMN_NODE && node->site_count == 0)) {
             continue;
         }
         if (wanted > width && column != COLUMN_COMMAND) {
@@ -272,8 +199,8 @@ static void draw_row(
     cgroup_label(&process->group, owner);
     shorten_command(program, sizeof(program), command_of(process));
     const char *const texts[COLUMN_COUNT] = {
-        program,   pid,       user,  row->device->name,  current.text, reserved.text,
-        peak.text, rate.text, owner, command_of(process)};
+        program,       row->site, pid,       user,  row->device->name,  current.text,
+        reserved.text, peak.text, rate.text, owner, command_of(process)};
     draw_cells(
         canvas, y, is_selected ? ATTRIBUTE_SELECTED : ATTRIBUTE_NORMAL, layout, texts);
 }
@@ -285,7 +212,7 @@ bool view_draw_list(const page_t *page, int y)
     if (!rows_make(page->node, page->history, page->ui, &rows)) {
         return false;
     }
-    y = draw_devices(page, y);
+    y = view_draw_devices(page, y);
     const layout_t layout = choose_columns(page->node, canvas->width);
     draw_program_header(page, y++, &layout);
     view_choose_rows(page, view_area(page, y), rows.count, rows.selected);
@@ -306,7 +233,7 @@ bool view_draw_list(const page_t *page, int y)
 
 int view_full_height(const node_t *node)
 {
-    int devices = (int)node->device_count + 1;
+    int devices = (int)node->device_count + (int)node->site_count + 1;
     int height = 1 + devices + 1 + (int)node->use_count + 2;
     return height > devices * 3 + 3 ? height : devices * 3 + 3;
 }

@@ -203,9 +203,11 @@ void view_draw_program(const page_t *page, int y)
     }
     const node_process_t *process = &page->node->processes[index];
     cgroup_label(&process->group, label);
+    const char *site =
+        page->node->site_count > 0 ? page->node->sites[process->site].name : "";
     snprintf(
-        text, sizeof(text), "pid %d  %s  %s%s%s", (int)process->pid, process->user,
-        label, label[0] != '\0' ? "  " : "",
+        text, sizeof(text), "%s%spid %d  %s  %s%s%s", site, site[0] != '\0' ? "  " : "",
+        (int)process->pid, process->user, label, label[0] != '\0' ? "  " : "",
         process->command[0] != '\0' ? process->command : process->comm);
     canvas_text(canvas, y, 0, ATTRIBUTE_TITLE, text);
     y = draw_uses(page, y + 1, index);
