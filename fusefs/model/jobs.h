@@ -8,7 +8,7 @@
  * users are never in one job, whatever name both give.
  *
  * Peaks are the highest of three values, like those of a device: the sum of current bytes at
- * each look (marks_take(), five times a second) and in each snapshot, and the mark of any one
+ * each look (marks_take(), up to five times a second) and in each snapshot, and the mark of any one
  * process over its life. So they are exact for a job of one process on one device, else a lower
  * bound.
  *

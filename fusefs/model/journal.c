@@ -421,10 +421,8 @@ void journal_collect(journal_t *journal, const model_t *model)
     pthread_mutex_lock(&journal->lock);
     journal->events = model->events;
     journal->events_since_ns = start_by_todays_clock_ns(model);
-    for (uint32_t i = 0; i < model->process_count; i++) {
-        for (uint32_t j = 0; j < model->processes[i]->member_count; j++) {
-            collect_member(journal, model->processes[i]->members[j]);
-        }
+    for (uint32_t i = 0; i < model->member_count; i++) {
+        collect_member(journal, model->members[i]);
     }
     if (journal->count > 1) {
         qsort(

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The debug logs of all processes as one text that only grows: /rmm/log. The rings in
- * the segments are small, so the daemon reads them five times a second, and at each
+ * the segments are small, so the daemon reads them up to five times a second, and at each
  * access to the log, and keeps their messages here.
  *
  * Each user sees the lines of the user's own processes; root and the daemon's user see

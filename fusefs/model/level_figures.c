@@ -182,9 +182,6 @@ static void sum_process(
                 member, location, want, allowances_of(allowances, member->segment.uid),
                 &part)) {
             figures_add_to_device(sum, &part);
-            if ((want & FIGURES_JOBS) != 0) {
-                jobs_look_add(process, &part, device == DEVICE_HOST);
-            }
         }
     }
 }

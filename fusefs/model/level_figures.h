@@ -28,7 +28,6 @@
 #define FIGURES_MARKS 1u /* peak_*: needs the control page */
 #define FIGURES_FREE 2u  /* free_bytes, largest_free_bytes, fragmentation */
 #define FIGURES_ALL 3u
-#define FIGURES_JOBS 4u /* figures_sum_device() adds to the jobs of processes, too */
 
 /* Slots that are read for what is free in one process; beyond, that is unknown. */
 #define FIGURES_OF_PROCESS_SLOTS 1024u

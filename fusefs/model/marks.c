@@ -135,43 +135,103 @@ void marks_show_parts(
     out->node_peak_count = out->peak_count;
 }
 
-static bool take_device(model_t *model, uint32_t index)
+/* --- all devices ---------------------------------------------------------------------- */
+
+/* The sums of all devices, of one walk over the programs: 40 KiB. */
+typedef struct look {
+    device_sum_t gpus[GPUS_MAX], host;
+    bool takes_counts; /* the thread is that of event_poll.c */
+} look_t;
+
+static device_sum_t *sum_in(look_t *look, uint32_t index)
 {
-    device_sum_t sum;
-    figures_sum_device(model, index, FIGURES_MARKS | FIGURES_JOBS, &sum);
-    raise_to_marks(model_device(model, index), &sum);
-    return raise_to_current(model_device(model, index), &sum);
+    return index == DEVICE_HOST ? &look->host : &look->gpus[index];
+}
+
+static void take_counts(member_t *member, uint32_t at, const figures_t *figures)
+{
+    location_counts_t *counts = &member->counts[at];
+    const location_counts_t now = {
+        .oom = figure_add_known(0, figures->oom_count),
+        .invalid_free = figure_add_known(0, figures->invalid_free_count),
+        .limit = figure_add_known(0, figures->limit_count),
+        .peak_bytes = figure_add_known(0, figures->peak_bytes),
+        .reserved_bytes = figure_add_known(0, figures->reserved_bytes)};
+    if (memcmp(counts, &now, sizeof(now)) != 0) {
+        *counts = now;
+        member->has_new_counts = true;
+    }
+}
+
+static void look_at_member(model_t *model, member_t *member, look_t *look)
+{
+    for (uint32_t i = 0; i < member->location_count; i++) {
+        const member_location_t *here = &member->locations[i];
+        figures_t part;
+        uint32_t first;
+        if (model_device(model, here->device) == NULL ||
+            !member_location_on(member, here->device, &first) ||
+            first != here->location ||
+            !figures_read_location(member, here->location, FIGURES_MARKS, &part)) {
+            continue;
+        }
+        figures_add_to_device(sum_in(look, here->device), &part);
+        jobs_look_add(member->process, &part, here->device == DEVICE_HOST);
+        if (look->takes_counts) {
+            take_counts(member, i, &part);
+        }
+    }
+}
+
+static void look_at_all(model_t *model, look_t *look)
+{
+    memset(look->gpus, 0, model->gpu_count * sizeof(look->gpus[0]));
+    memset(&look->host, 0, sizeof(look->host));
+    jobs_look_begin(model);
+    for (uint32_t i = 0; i < model->member_count; i++) {
+        if (model->members[i]->state == MEMBER_LIVE) {
+            look_at_member(model, model->members[i], look);
+        }
+    }
+    for (uint32_t i = 0; i < model->gpu_count; i++) {
+        figures_end_device(&look->gpus[i]);
+    }
+    figures_end_device(&look->host);
+    jobs_look_end(model);
+}
+
+static bool take_device(device_t *device, const device_sum_t *sum)
+{
+    raise_to_marks(device, sum);
+    return raise_to_current(device, sum);
 }
 
 void marks_take(model_t *model)
 {
-    jobs_look_begin(model);
-    bool rose = take_device(model, DEVICE_HOST);
+    look_t look;
+    look.takes_counts = true;
+    look_at_all(model, &look);
+    bool rose = take_device(&model->host, &look.host);
     for (uint32_t i = 0; i < model->gpu_count; i++) {
-        rose = take_device(model, i) || rose;
+        rose = take_device(&model->gpus[i], &look.gpus[i]) || rose;
     }
-    jobs_look_end(model);
     if (rose) {
         state_want(model);
     }
 }
 
-static void note_upper(model_t *model, uint32_t index)
-{
-    device_sum_t sum;
-    figures_sum_device(model, index, FIGURES_MARKS | FIGURES_JOBS, &sum);
-    (void)mark_raise(&model_device(model, index)->peak_upper_bytes, sum.upper_bytes);
-}
-
 void marks_note_upper(model_t *model)
 {
-    jobs_look_begin(model);
-    note_upper(model, DEVICE_HOST);
+    look_t look;
+    look.takes_counts = false;
+    look_at_all(model, &look);
+    (void)mark_raise(&model->host.peak_upper_bytes, look.host.upper_bytes);
     for (uint32_t i = 0; i < model->gpu_count; i++) {
-        note_upper(model, i);
+        (void)mark_raise(&model->gpus[i].peak_upper_bytes, look.gpus[i].upper_bytes);
     }
-    jobs_look_end(model);
 }
+
+/* --- ends and resets ------------------------------------------------------------------ */
 
 static void
 add_location_totals(model_t *model, member_t *member, member_location_t location)

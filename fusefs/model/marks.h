@@ -29,7 +29,8 @@ void marks_show_device(model_t *model, uint32_t device, unsigned want, figures_t
 void marks_show_parts(
     model_t *model, uint32_t device, const device_sum_t *sum, figures_t *out);
 
-/* Take the marks of all devices that more than one process uses. */
+/* Take the marks of all devices, the peaks of jobs, and the counts of each location for
+ * event_poll.h: one walk over all programs. By one thread only. */
 void marks_take(model_t *model);
 
 /* Before the totals of members are added: the sums with them. Lock held alone. */

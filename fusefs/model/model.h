@@ -84,6 +84,11 @@ typedef enum member_state {
     MEMBER_UNREADABLE /* the reader refuses it, but a process holds it */
 } member_state_t;
 
+/* What event_poll.c looks at of a location, as marks_take() read it last. */
+typedef struct location_counts {
+    uint64_t oom, invalid_free, limit, peak_bytes, reserved_bytes;
+} location_counts_t;
+
 /* The counters of a location when event_poll.c last looked. */
 typedef struct location_seen {
     uint64_t oom, invalid_free, limit;
@@ -125,7 +130,15 @@ typedef struct member_found {
 
 typedef struct member {
     uint64_t serial; /* never given again */
+    /* First what each look at all members needs: other programs have the caches meanwhile. */
     member_state_t state;
+    bool has_new_counts; /* since event_poll.c looked */
+    bool is_log_over;    /* of the journal: read after its program's end */
+    uint32_t location_count;
+    struct process *process;
+    rmm_ring_cursor_t log_cursor; /* of the journal, under its lock */
+    uint64_t refusals_until_ns;   /* it is to be looked at; 0: it is not */
+    member_location_t locations[RMM_SEGMENT_LOCATIONS];
     rmm_segment_t segment;
     rmm_control_t control;
     bool has_control;
@@ -135,17 +148,12 @@ typedef struct member {
     struct segment_dir *dir; /* counted; NULL in tests */
     struct entry *entry;     /* its name in dir; NULL: the name is gone */
     int pidfd;               /* of exits.h; -1: not watched */
-    struct process *process;
-    member_location_t locations[RMM_SEGMENT_LOCATIONS];
-    location_seen_t seen[RMM_SEGMENT_LOCATIONS]; /* of each of these */
-    uint32_t location_count;
+    location_seen_t seen[RMM_SEGMENT_LOCATIONS];     /* of each of its locations */
+    location_counts_t counts[RMM_SEGMENT_LOCATIONS]; /* likewise */
     uint32_t locations_opened; /* when they were looked at: segment_format.h */
     uint64_t exited_ns;        /* CLOCK_BOOTTIME */
     member_report_t report;
-    rmm_ring_cursor_t log_cursor;     /* of the journal, under its lock */
-    rmm_ring_cursor_t refusal_cursor; /* both of refused.c */
-    uint64_t refusals_until_ns;       /* it is to be looked at; 0: it is not */
-    bool is_log_over;                 /* likewise: read after its program's end */
+    rmm_ring_cursor_t refusal_cursor; /* of refused.c, like refusals_until_ns */
     _Atomic(uint64_t) events_lost;    /* to readers of events_pipe */
     _Atomic(bool) is_implausible;     /* figures of it cannot be true: figures.h */
     _Atomic(bool) has_odd_stats;      /* statistics that are not shown: newer_stats.h */
@@ -189,6 +197,7 @@ typedef struct model {
     uint32_t next_checked; /* index of the member that was checked last */
     uint64_t without_gpu[WITHOUT_GPU_NOTED]; /* serials; members_note_without_gpu() */
     uint32_t without_gpu_count;
+    uint64_t without_gpu_at; /* `changes` when they were noted */
     uint64_t changes; /* rises when a segment or a location comes or goes, and with each
                          command */
     bool counts_ended; /* what ended unseen adds to the totals: not at a first start */

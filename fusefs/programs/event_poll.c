@@ -18,10 +18,6 @@
 #define NAMED_SLOTS 64u  /* of a segment with more the resource is not looked for */
 #define NAMED_AT_ONCE 8u /* nor for more events between two pieces of a look */
 
-typedef struct counts {
-    uint64_t oom, invalid_free, limit, peak_bytes, reserved_bytes;
-} counts_t;
-
 static void fill_event(node_event_t *event, const process_t *process, event_type_t type)
 {
     node_event_init(event, type, process->uid, process->pid, process->name);
@@ -112,7 +108,8 @@ word_of(const member_t *member, const unsigned char *record, rmm_location_stat_t
 }
 
 /* One pread, where the reader needs three: none of these figures is on stripes. */
-static bool read_counts(const member_t *member, uint32_t location, counts_t *counts)
+static bool
+read_counts(const member_t *member, uint32_t location, location_counts_t *counts)
 {
     const rmm_segment_header_t *header = &member->segment.header;
     unsigned char record[RMM_SEGMENT_RECORD_BYTES];
@@ -124,7 +121,7 @@ static bool read_counts(const member_t *member, uint32_t location, counts_t *cou
             (ssize_t)header->locations_stride) {
         return false;
     }
-    *counts = (counts_t){
+    *counts = (location_counts_t){
         .oom = word_of(member, record, RMM_LOCATION_STAT_oom_count),
         .invalid_free = word_of(member, record, RMM_LOCATION_STAT_invalid_free_count),
         .limit = word_of(member, record, RMM_LOCATION_STAT_limit_count),
@@ -138,7 +135,7 @@ typedef struct look {
     member_t *member;
     const member_location_t *location;
     location_seen_t *seen;
-    counts_t counts;
+    location_counts_t counts;
 } look_t;
 
 static void note_rise(
@@ -190,9 +187,6 @@ static void note_peak(const look_t *look)
 static void look_at_location(look_t *look)
 {
     location_seen_t *seen = look->seen;
-    if (!read_counts(look->member, look->location->location, &look->counts)) {
-        return;
-    }
     if (seen->oom != look->counts.oom || seen->limit != look->counts.limit ||
         seen->invalid_free != look->counts.invalid_free) {
         device_t *device = model_device(look->model, look->location->device);
@@ -210,17 +204,38 @@ static void look_at_location(look_t *look)
     note_peak(look);
 }
 
+/* At the counts that it had last. */
 static void look_at_member(model_t *model, member_t *member)
 {
+    member->has_new_counts = false;
     for (uint32_t i = 0; i < member->location_count; i++) {
         look_t look = {
             .model = model,
             .member = member,
             .location = &member->locations[i],
-            .seen = &member->seen[i]};
+            .seen = &member->seen[i],
+            .counts = member->counts[i]};
         if (member->locations[i].device != DEVICE_NONE) {
             look_at_location(&look);
         }
+    }
+}
+
+static void read_all_counts(member_t *member)
+{
+    for (uint32_t i = 0; i < member->location_count; i++) {
+        location_counts_t now;
+        if (read_counts(member, member->locations[i].location, &now)) {
+            member->counts[i] = now;
+        }
+    }
+}
+
+void event_poll_look_now(model_t *model, member_t *member)
+{
+    if (model->events != NULL) {
+        read_all_counts(member);
+        look_at_member(model, member);
     }
 }
 
@@ -246,11 +261,11 @@ static void look_at_device(model_t *model, uint32_t index)
 static void pass_over(member_t *member)
 {
     member->knows_no_refusals = true;
+    read_all_counts(member);
     for (uint32_t i = 0; i < member->location_count; i++) {
-        counts_t counts;
-        (void)read_counts(member, member->locations[i].location, &counts);
+        const location_counts_t *counts = &member->counts[i];
         member->seen[i] = (location_seen_t){
-            counts.oom, counts.invalid_free, counts.limit, counts.peak_bytes, 0};
+            counts->oom, counts->invalid_free, counts->limit, counts->peak_bytes, 0};
     }
 }
 
@@ -282,9 +297,12 @@ static bool look_at_some(model_t *model)
         if (locations >= EVENT_POLL_LOCATIONS) {
             return false;
         }
-        look_at_member(model, member);
+        if (member->has_new_counts) {
+            look_at_member(model, member);
+            locations += member->location_count;
+        }
         found_look(model, member);
-        locations += 1 + member->location_count;
+        locations++;
         model->looked_at_serial = member->serial;
     }
     return true;
@@ -342,7 +360,7 @@ void event_poll_exit(model_t *model, member_t *member)
     if (model->events == NULL) {
         return;
     }
-    look_at_member(model, member);
+    event_poll_look_now(model, member);
     found_look_last(model, member);
     if (live_members(member->process) > 0) {
         return;

@@ -3,9 +3,10 @@
  * Finds out what happened on the node: notes events (node_events.h) about what comes and goes, and
  * about counters of processes that rose since the last look at them.
  *
- * A poll reads a few figures of every live location: every EVENT_POLL_WANTED_NS while a reader
- * waits for events, otherwise every EVENT_POLL_IDLE_NS, and once more when a process ends. So
- * several refused allocations between two polls are one event with a count. A peak that was reset
+ * A poll compares a few figures of every live location, as marks_take() has read them last: every
+ * EVENT_POLL_WANTED_NS while a reader waits for events, otherwise every EVENT_POLL_IDLE_NS. It
+ * reads those of one program when that was refused memory, or ends. So several refused allocations
+ * between two polls are one event with a count. A peak that was reset
  * in between is missed, and so is a program that started and ended before the daemon saw its name
  * in the directory. A peak is reported when it is an eighth above the last reported one.
  *
@@ -34,6 +35,9 @@ void event_poll_begin(model_t *model);
 
 /* A piece of a look. True: there is more to look at. */
 bool event_poll_look(model_t *model);
+
+/* Read what this one has counted, and note what rose. */
+void event_poll_look_now(model_t *model, member_t *member);
 
 /* A segment is live now, or has ended: its process has started or exited if it is the only one. */
 void event_poll_start(model_t *model, const member_t *member);

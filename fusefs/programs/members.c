@@ -94,14 +94,32 @@ static void check(model_t *model, member_t **members, uint32_t count)
     }
 }
 
-/* The newest first: what has just begun opens its first GPU soon. */
+/* The newest first: what has just begun opens its first GPU soon. A walk over all members is
+ * made only after one came, went or opened a location. */
+static void note_without_gpu(model_t *model)
+{
+    uint32_t count = 0;
+    if (model->without_gpu_at == model->changes) {
+        return;
+    }
+    for (uint32_t i = model->member_count; i > 0 && count < MEMBERS_AT_ONCE; i--) {
+        if (uses_no_gpu(model->members[i - 1])) {
+            model->without_gpu[count++] = model->members[i - 1]->serial;
+        }
+    }
+    model->without_gpu_count = count;
+    model->without_gpu_at = model->changes;
+}
+
 static void check_without_gpu(model_t *model)
 {
     member_t *some[MEMBERS_AT_ONCE];
     uint32_t count = 0;
-    for (uint32_t i = model->member_count; i > 0 && count < MEMBERS_AT_ONCE; i--) {
-        if (uses_no_gpu(model->members[i - 1])) {
-            some[count++] = model->members[i - 1];
+    note_without_gpu(model);
+    for (uint32_t i = 0; i < model->without_gpu_count; i++) {
+        member_t *member = model_member(model, (uint32_t)model->without_gpu[i]);
+        if (member != NULL) {
+            some[count++] = member;
         }
     }
     check(model, some, count);
@@ -121,14 +139,8 @@ void members_check_some(model_t *model)
 
 bool members_note_without_gpu(model_t *model)
 {
-    uint32_t count = 0;
-    for (uint32_t i = model->member_count; i > 0 && count < MEMBERS_AT_ONCE; i--) {
-        if (uses_no_gpu(model->members[i - 1])) {
-            model->without_gpu[count++] = model->members[i - 1]->serial;
-        }
-    }
-    model->without_gpu_count = count;
-    return count > 0;
+    note_without_gpu(model);
+    return model->without_gpu_count > 0;
 }
 
 bool members_without_gpu_opened_one(const model_t *model)

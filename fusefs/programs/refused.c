@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "model/level_figures.h"
+#include "programs/event_poll.h"
 #include "segment/segment_refusals.h"
 
 #define REFUSED_LOOK_NS 10000000u
@@ -175,6 +176,7 @@ void refused_take(model_t *model)
             take_of(model, member);
             if (member->refusals_until_ns <= now) {
                 member->refusals_until_ns = 0;
+                event_poll_look_now(model, member); /* what rose makes it due again */
             } else {
                 model->refusals.is_due = true;
             }

@@ -35,6 +35,9 @@
     (1000 * MS) /* a file system mounted over a directory is no news */
 #define SWEEP_EVERY_NS (10000 * MS)
 #define COLLECT_EVERY_NS (10 * MS) /* marks and messages, however much happens */
+#define COLLECT_SHARE 200u         /* of the CPU time of one, until the next one */
+#define COLLECT_LATEST_NS (2000 * MS)
+#define PLACE_EVERY_NS (200 * MS) /* control groups of some programs */
 #define SAVE_EVERY_NS (50 * MS)
 #define LOOK_NS (300000ull) /* of CPU time that a look spends on what changed */
 #define LOOK_STEPS 16u      /* more on a slow machine, up to so many */
@@ -55,7 +58,8 @@ struct watch {
     bool has_unseen;     /* background thread only: event_poll_look() has more to do */
     uint64_t save_ns;    /* when next; model lock held alone */
     uint64_t history_ns; /* likewise */
-    uint64_t survey_ns, sweep_ns, collect_ns; /* likewise; background thread only */
+    /* Likewise; background thread only. */
+    uint64_t survey_ns, sweep_ns, collect_ns, place_ns;
 };
 
 static long only_uid(const watch_t *watch)
@@ -329,7 +333,7 @@ static void expire(model_t *model)
     }
 }
 
-/* Marks and messages. What a piece wants written is written between the pieces. */
+/* Marks and messages of all programs. What a piece wants written is written between the pieces. */
 static void collect(model_t *model)
 {
     pthread_rwlock_rdlock(&model->lock);
@@ -341,11 +345,29 @@ static void collect(model_t *model)
         journal_collect(model->journal, model);
         pthread_rwlock_unlock(&model->lock);
     }
+    expire(model);
+}
+
+static void place(model_t *model)
+{
     pthread_rwlock_wrlock(&model->lock);
     jobs_place_some(model);
     pthread_rwlock_unlock(&model->lock);
     pods_name(model);
-    expire(model);
+}
+
+/* The time until the next look at all programs grows with what this one took: with very many
+ * programs they take a COLLECT_SHARE-th of a core, or come every COLLECT_LATEST_NS. */
+static void collect_when_due(watch_t *watch, uint64_t now)
+{
+    if (now < watch->collect_ns) {
+        return;
+    }
+    uint64_t begin = rmm__clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    collect(&watch->model);
+    uint64_t wait = COLLECT_SHARE * (rmm__clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin);
+    wait = wait > COLLECT_EVERY_NS ? wait : COLLECT_EVERY_NS;
+    watch->collect_ns = now + (wait < COLLECT_LATEST_NS ? wait : COLLECT_LATEST_NS);
 }
 
 /* Model lock held alone. */
@@ -397,8 +419,9 @@ bool watch_tick(watch_t *watch, watch_vanished_fn vanished, void *arg)
     if (is_survey) {
         state_keep(model);
     }
-    if (is_due(&watch->collect_ns, COLLECT_EVERY_NS, now)) {
-        collect(model);
+    collect_when_due(watch, now);
+    if (is_due(&watch->place_ns, PLACE_EVERY_NS, now)) {
+        place(model);
     }
     pthread_rwlock_wrlock(&model->lock);
     if (is_due(&watch->history_ns, model->history_step_ms * MS, now)) {

@@ -344,8 +344,24 @@ find_entry(const rmm_segment_t *segment, uint16_t scope, const char *name)
     return entry != NULL ? (uint32_t)(entry - segment->schema) : ABSENT;
 }
 
+static void find_striped(rmm_segment_t *segment)
+{
+    for (uint32_t i = 0; i < segment->header.schema_count; i++) {
+        const rmm_segment_schema_t *entry = &segment->schema[i];
+        bool is_striped = entry->stripe_plus != RMM_STRIPE_NONE ||
+                          entry->stripe_minus != RMM_STRIPE_NONE;
+
+        if (is_striped && entry->scope == RMM_SCHEMA_LOCATION) {
+            segment->location_striped[segment->location_striped_count++] = (uint8_t)i;
+        } else if (is_striped) {
+            segment->slot_striped[segment->slot_striped_count++] = (uint8_t)i;
+        }
+    }
+}
+
 static void find_known_stats(rmm_segment_t *segment)
 {
+    find_striped(segment);
     segment->location_freed = find_entry(segment, RMM_SCHEMA_LOCATION, "freed_count");
     segment->slot_freed = find_entry(segment, RMM_SCHEMA_SLOT, "freed_count");
     segment->slot_free = find_entry(segment, RMM_SCHEMA_SLOT, "free_bytes");

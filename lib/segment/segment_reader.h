@@ -85,6 +85,9 @@ typedef struct rmm_segment {
     /* Where freed_count is in the schema, of a location and of a slot; UINT32_MAX: absent. */
     uint32_t location_freed, slot_freed;
     uint32_t slot_free, slot_current, slot_padding; /* likewise */
+    /* Which entries of the schema have stripes: reading a record looks at no others. */
+    uint8_t location_striped[RMM_SCHEMA_MAX], slot_striped[RMM_SCHEMA_MAX];
+    uint32_t location_striped_count, slot_striped_count;
 } rmm_segment_t;
 
 /* A record as read, of a location or a slot. The schema describes figures, not these structs. */

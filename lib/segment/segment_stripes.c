@@ -117,19 +117,19 @@ void rmm__stripes_add(
     const rmm_segment_t *segment, uint16_t scope, const rmm_stripe_pair_t *pair,
     rmm_record_t *record)
 {
-    uint32_t freed =
-        scope == RMM_SCHEMA_LOCATION ? segment->location_freed : segment->slot_freed;
+    bool is_location = scope == RMM_SCHEMA_LOCATION;
+    uint32_t freed = is_location ? segment->location_freed : segment->slot_freed;
+    uint32_t count =
+        is_location ? segment->location_striped_count : segment->slot_striped_count;
 
-    for (uint32_t i = 0; i < segment->header.schema_count; i++) {
-        const rmm_segment_schema_t *entry = &segment->schema[i];
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t at =
+            is_location ? segment->location_striped[i] : segment->slot_striped[i];
+        const rmm_segment_schema_t *entry = &segment->schema[at];
+        const rmm_stripe_row_t *plus = at == freed ? &pair->after : &pair->before;
+        uint64_t value = figure_of(segment, entry, record, plus, &pair->after);
 
-        if (entry->scope == scope && (entry->stripe_plus != RMM_STRIPE_NONE ||
-                                      entry->stripe_minus != RMM_STRIPE_NONE)) {
-            const rmm_stripe_row_t *plus = i == freed ? &pair->after : &pair->before;
-            uint64_t value = figure_of(segment, entry, record, plus, &pair->after);
-
-            memcpy(record->bytes + entry->offset, &value, sizeof(value));
-        }
+        memcpy(record->bytes + entry->offset, &value, sizeof(value));
     }
 }
 
