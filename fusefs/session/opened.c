@@ -30,7 +30,15 @@ struct file {
     _Atomic(uint64_t) of_node; /* the same of all counters: compared first */
     budget_t *budget;          /* that the handle is charged to */
     text_t text;
+    node_texts_t *texts;
+    node_text_t *shared; /* in place of `text`: of a file about the node; NULL: none */
 };
+
+/* What reads are answered from. */
+static const text_t *shown(const file_t *file)
+{
+    return file->shared != NULL ? &file->shared->text : &file->text;
+}
 
 /* Its place in the node's log. */
 static int read_spool(watch_t *watch, file_t *file, size_t size, off_t offset)
@@ -47,13 +55,37 @@ static int read_spool(watch_t *watch, file_t *file, size_t size, off_t offset)
     return text_error(&file->text);
 }
 
-static int render_of_node(watch_t *watch, node_t node, text_t *text)
+static int render_new(
+    watch_t *watch, const snapshot_t *snapshot, const node_text_key_t *key,
+    file_t *file)
+{
+    node_text_t *made = node_text_new(key, file->budget);
+    if (made == NULL) {
+        return -ENOMEM;
+    }
+    int error = render_snapshot(snapshot, watch_model(watch), file->node, &made->text);
+    if (error != 0) {
+        node_texts_release(file->texts, made);
+        return error;
+    }
+    node_texts_add(file->texts, made);
+    file->shared = made;
+    return 0;
+}
+
+/* That of another reader, where it is the same. */
+static int render_of_node(watch_t *watch, file_t *file)
 {
     snapshot_t *snapshot = snapshots_take(watch_snapshots(watch), watch);
     if (snapshot == NULL) {
         return -ENOMEM;
     }
-    int error = render_snapshot(snapshot, watch_model(watch), node, text);
+    const node_text_key_t key = {
+        snapshot->begun_ns, file->node.file, file->uid, file->text.is_member};
+    node_text_t *same = node_texts_find(file->texts, &key);
+    node_texts_release(file->texts, file->shared);
+    file->shared = same;
+    int error = same == NULL ? render_new(watch, snapshot, &key, file) : 0;
     snapshot_release(snapshot);
     return error;
 }
@@ -63,9 +95,6 @@ render_now(watch_t *watch, node_t node, const node_owner_t *owner, text_t *text)
 {
     model_t *model = watch_model(watch);
     subject_t subject;
-    if (render_is_of_node(node)) {
-        return render_of_node(watch, node, text);
-    }
     (void)watch_begin(watch);
     int error = tree_is_of(model, node, owner)
                     ? render_begin(model, node, text, &subject)
@@ -101,13 +130,16 @@ static void free_file(opened_t *opened)
         stream_close(file->stream);
     }
     text_fini(&file->text);
+    node_texts_release(file->texts, file->shared);
     budget_give(file->budget, file->uid, BUDGET_HANDLES, 1);
     pthread_mutex_destroy(&file->lock);
     free(file);
 }
 
 /* 0, -EDQUOT, -ENOMEM */
-static int make_file(budget_t *budget, node_t node, reader_t reader, file_t **file_out)
+static int make_file(
+    opened_list_t *list, budget_t *budget, node_t node, reader_t reader,
+    file_t **file_out)
 {
     uid_t uid = reader.uid;
     if (!budget_take(budget, uid, BUDGET_HANDLES, 1)) {
@@ -125,6 +157,7 @@ static int make_file(budget_t *budget, node_t node, reader_t reader, file_t **fi
     file->node = node;
     file->is_new = true;
     file->budget = budget;
+    file->texts = &list->texts;
     text_init(&file->text);
     text_charge(&file->text, budget, uid);
     file->text.is_member = reader.is_member;
@@ -143,8 +176,8 @@ static int render_first(watch_t *watch, file_t *file)
     }
     watch_end(watch);
     if (error == 0) {
-        error = of_node ? render_of_node(watch, file->node, &file->text)
-                        : render_end(&subject, &file->text);
+        error =
+            of_node ? render_of_node(watch, file) : render_end(&subject, &file->text);
     }
     return error;
 }
@@ -178,7 +211,7 @@ int file_open(
 {
     const opened_by_t by = {node_to_inode(node), reader.uid, reader.thread};
     file_t *file;
-    int error = make_file(&watch_model(watch)->budget, node, reader, &file);
+    int error = make_file(list, &watch_model(watch)->budget, node, reader, &file);
     if (error != 0) {
         return error;
     }
@@ -188,7 +221,7 @@ int file_open(
         return error;
     }
     if (tree_is_text(node)) {
-        opened_sizes_note(&list->sizes, &by, file->text.length);
+        opened_sizes_note(&list->sizes, &by, shown(file)->length);
     }
     opened_list_add(list, &file->opened);
     *file_out = file;
@@ -290,7 +323,7 @@ static bool lock_file(file_t *file, bool may_wait)
     return pthread_mutex_trylock(&file->lock) == 0;
 }
 
-/* Make file->text what a read of this part is answered from; *at_out: where in it. The lock
+/* Make shown(file) what a read of this part is answered from; *at_out: where in it. The lock
  * is held. */
 static int make_current(
     file_t *file, watch_t *watch, const file_part_t *part, bool may_wait,
@@ -306,14 +339,16 @@ static int make_current(
     if (is_stale && !may_wait) {
         return -EWOULDBLOCK;
     }
-    if (is_stale) {
+    if (is_stale && render_is_of_node(file->node)) {
+        error = render_of_node(watch, file);
+    } else if (is_stale) {
         error = render_now(watch, file->node, &file->owner, &file->text);
     }
     file->is_new = file->is_new && part->offset != 0;
     /* Its size says more than there is (TREE_VALUE_BYTES), so a position counted from the
      * end may be beyond it. No bytes would mean an empty file. */
     if (error == 0 &&
-        (part->offset < 0 || (uint64_t)part->offset > file->text.length)) {
+        (part->offset < 0 || (uint64_t)part->offset > shown(file)->length)) {
         error = -ESPIPE;
     }
     *at_out = (size_t)part->offset;
@@ -333,8 +368,8 @@ int file_read(
         pthread_mutex_unlock(&file->lock);
         return error;
     }
-    size_t left = file->text.length - at;
-    *bytes_out = file->text.data + at;
+    size_t left = shown(file)->length - at;
+    *bytes_out = shown(file)->data + at;
     *length_out = left < part->size ? left : part->size;
     atomic_fetch_add_explicit(&file->references, 1, memory_order_relaxed);
     return 0;

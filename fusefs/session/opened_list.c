@@ -10,6 +10,7 @@ void opened_list_init(opened_list_t *list)
     list->first.previous = &list->first;
     list->first.next = &list->first;
     opened_sizes_init(&list->sizes);
+    node_texts_init(&list->texts);
 }
 
 void opened_list_add(opened_list_t *list, opened_t *opened)
@@ -37,6 +38,7 @@ void opened_list_fini(opened_list_t *list)
         opened_list_remove(list, opened);
         opened->free(opened);
     }
+    node_texts_fini(&list->texts);
     opened_sizes_fini(&list->sizes);
     pthread_mutex_destroy(&list->lock);
 }

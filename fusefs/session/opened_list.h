@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "session/node_texts.h"
 #include "session/opened_sizes.h"
 
 /* The process that makes a request. */
@@ -29,6 +30,7 @@ typedef struct opened_list {
     pthread_mutex_t lock;
     opened_t first; /* only its links are used: a ring */
     opened_sizes_t sizes;
+    node_texts_t texts;
 } opened_list_t;
 
 void opened_list_init(opened_list_t *list);

@@ -4,6 +4,8 @@
 # that would need too much fails with ENOMEM, and a new program is not shown, which
 # daemon/unshown tells. When memory is free again all is as before.
 export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}quarantine_size_mb=1:thread_local_quarantine_size_kb=64:allocator_release_to_os_interval_ms=100
+# Root makes the group, and other users read.
+test_users=2
 # shellcheck source=tests/fuse/common.sh
 . "$(dirname "$0")/common.sh"
 
@@ -17,7 +19,8 @@ sleep 1.5 # until the texts and the snapshot are freed
 limit=$(($(cat "$memory_group/$usage_file") * 8 / 7 + (20 << 20)))
 echo $limit >"$memory_group/$limit_file"
 
-# Descriptors keep their texts, long ones and then short ones, until there is memory for none.
+# Descriptors keep their texts, long ones and then short ones, until there is memory for none. Each is
+# another user's: readers who see the same share a text.
 cat >"$work/fill.py" <<'END'
 import errno, os, sys
 held = []
@@ -25,10 +28,13 @@ for name in "metrics", "json", "processes":
     refused = 0
     while refused < 3: # what another text had meanwhile is free again
         try:
+            os.seteuid(20000 + len(held))
             held.append(os.open(sys.argv[1] + "/" + name, os.O_RDONLY))
         except OSError as error:
             assert error.errno == errno.ENOMEM, error
             refused += 1
+        finally:
+            os.seteuid(0)
     print(name, len(held), flush=True)
 print("full", flush=True)
 sys.stdin.readline()
