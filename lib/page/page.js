@@ -80,6 +80,8 @@
     find("controls").hidden = false;
     find("controls").addEventListener("submit", (event) => event.preventDefault());
     find("filter").addEventListener("input", filter);
-    restore();
+    if (history.state !== null) {
+        restore();
+    }
     setTimeout(tick, 1000);
 })();

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The page is page.html with three things put in: page.css, the history as JSON, and page.js,
- * which draws it. All three are in the program (embed.cmake). Figures are computed here, so that
- * what the page says does not depend on what it draws.
+ * which draws it. All three are in the program (cmake/embed.cmake). The page's
+ * Content-Security-Policy names page.js by its SHA-256, so a browser runs no other script, whatever
+ * a kernel is called. Figures are computed here, so that what the page says does not depend on what
+ * it draws.
  */
 #include "timeline/page.h"
 
@@ -63,7 +65,9 @@ static const char *put_until(const char *text, const char *marker, FILE *out)
 
 bool page_write(const history_t *history, FILE *out)
 {
-    const char *rest = put_until((const char *)page_html, "@STYLE@", out);
+    const char *rest = put_until((const char *)page_html, "@SCRIPT_HASH@", out);
+    fputs(page_js_hash, out);
+    rest = put_until(rest, "@STYLE@", out);
     fputs((const char *)page_css, out);
     rest = put_until(rest, "@DATA@", out);
     bool good = put_data(history, out);

@@ -8,6 +8,10 @@
 const data = JSON.parse(document.getElementById("data").textContent);
 const palette = ["#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#76b7b2", "#edc948", "#b07aa1",
     "#ff9da7", "#9c755f", "#86bcb6", "#d37295", "#8cd17d"];
+const otherColour = "#8c959f";
+/* Of sizes, which have an order: from small to large. All can be seen on both grounds. */
+const ramp = [[217, 179, 16], [242, 150, 46], [232, 106, 74], [214, 72, 110], [176, 60, 150],
+    [125, 72, 190], [80, 100, 214]];
 /* A block in the data: which place has what. */
 const BEGIN = 0, END = 1, PLACE = 2, BYTES = 3, RESOURCE = 4, STREAM = 5, FIRST = 6, LAST = 7,
     LEFT = 8;
@@ -17,6 +21,7 @@ const mapBytes = data.regions.reduce((sum, region) => sum + region[1], 0) || 1;
 const span = data.span || 1;
 const view = { begin: 0, end: span, low: 0, high: mapBytes };
 const element = (id) => document.getElementById(id);
+const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name);
 const lineCanvas = element("line"), lanesCanvas = element("lanes"), mapCanvas = element("map");
 
 /* --- texts ---------------------------------------------------------------------------- */
@@ -94,27 +99,130 @@ function classText(value) {
     }
 }
 
-function colourOf(value) {
-    return value < 0 ? "#999" : palette[value % palette.length];
+/* The keys of a map of counts, those with most first. */
+function ranked(counts) {
+    return [...counts.keys()].sort((a, b) => counts.get(b) - counts.get(a));
 }
 
-/* The classes with the most blocks, and how many others there are. */
-function showLegend() {
+function count(counts, key, by) {
+    counts.set(key, (counts.get(key) || 0) + by);
+}
+
+/* The most frequent kernels have a colour each, the same in blocks and in launches. */
+const nameColours = new Map();
+function chooseNameColours() {
     const counts = new Map();
+    data.blocks.forEach((block) => count(counts, block[FIRST], 1));
+    data.calls.forEach((call) => count(counts, call[2], call[3]));
+    counts.delete(-1);
+    ranked(counts).slice(0, palette.length)
+        .forEach((name, i) => nameColours.set(name, palette[i]));
+}
+
+/* share: 0 to 1 */
+function rampColour(share) {
+    const at = share * (ramp.length - 1), low = Math.min(Math.floor(at), ramp.length - 2);
+    const mixed = ramp[low].map((from, i) =>
+        Math.round(from + (ramp[low + 1][i] - from) * (at - low)));
+    return "#" + mixed.map((part) => part.toString(16).padStart(2, "0")).join("");
+}
+
+/* Classes of blocks, those with the most bytes x time first, and their colours. */
+let classes = [], classColours = nameColours;
+function chooseColours() {
+    const weights = new Map(), kind = element("colour").value;
     for (const block of data.blocks) {
-        counts.set(classOf(block), (counts.get(classOf(block)) || 0) + 1);
+        count(weights, classOf(block), block[BYTES] * (block[END] - block[BEGIN] + 1));
     }
-    const classes = [...counts.keys()].sort((a, b) => counts.get(b) - counts.get(a));
-    const parts = classes.slice(0, palette.length).map((value) => {
+    classes = ranked(weights);
+    if (kind === "first") {
+        classColours = nameColours;
+    } else if (kind === "size") {
+        classes.sort((a, b) => a - b);
+        const last = Math.max(classes.length - 1, 1);
+        classColours = new Map(classes.map((size, i) => [size, rampColour(i / last)]));
+    } else {
+        classColours = new Map(classes.slice(0, palette.length).map((value, i) => [value, palette[i]]));
+    }
+}
+
+function colourOf(value) {
+    return classColours.get(value) || otherColour;
+}
+
+/* A click on a class searches for it. */
+function legendPart(value) {
+    const part = document.createElement("span"), box = document.createElement("i");
+    const text = classText(value);
+    box.style.background = colourOf(value);
+    part.title = text;
+    part.append(box, text);
+    if (element("colour").value !== "size" && value >= 0) {
+        part.addEventListener("click", () => {
+            element("search").value = element("search").value === text ? "" : text;
+            search();
+        });
+    }
+    return part;
+}
+
+function showLegend() {
+    chooseColours();
+    const shown = classes.filter((value) => classColours.has(value) || value === -1);
+    const parts = shown.map(legendPart);
+    if (classes.length > shown.length) {
         const part = document.createElement("span"), box = document.createElement("i");
-        box.style.background = colourOf(value);
-        part.append(box, classText(value));
-        return part;
-    });
-    if (classes.length > parts.length) {
-        parts.push("and " + (classes.length - parts.length) + " more");
+        box.style.background = otherColour;
+        part.append(box, "and " + (classes.length - shown.length) + " more");
+        parts.push(part);
     }
     element("legend").replaceChildren(...parts);
+}
+
+/* --- search --------------------------------------------------------------------------- */
+
+/* What is searched for: indexes of names, resources and streams, and an address; null: nothing. */
+let wanted = null;
+
+function indexesOf(texts, text) {
+    return new Set(texts.map((item, i) => item.toLowerCase().includes(text) ? i : -1)
+        .filter((i) => i >= 0));
+}
+
+function placeOf(address) {
+    let below = 0;
+    for (const [begin, bytes] of data.regions) {
+        const offset = address - BigInt(begin);
+        if (offset >= 0n && offset < BigInt(bytes)) {
+            return below + Number(offset);
+        }
+        below += bytes;
+    }
+    return -1;
+}
+
+function isWanted(block) {
+    return wanted === null || wanted.names.has(block[FIRST]) || wanted.names.has(block[LAST]) ||
+        wanted.resources.has(block[RESOURCE]) || wanted.streams.has(block[STREAM]) ||
+        (block[PLACE] <= wanted.place && wanted.place < block[PLACE] + block[BYTES]);
+}
+
+function isCallWanted(call) {
+    return wanted === null || wanted.names.has(call[2]) || wanted.streams.has(call[1]);
+}
+
+function search() {
+    const text = element("search").value.trim().toLowerCase();
+    wanted = text === "" ? null : {
+        names: indexesOf(data.names, text),
+        resources: indexesOf(data.resources, text),
+        streams: indexesOf(data.streams, text),
+        place: /^0x[0-9a-f]{1,16}$/.test(text) ? placeOf(BigInt(text)) : -1,
+    };
+    element("found").textContent = wanted === null ? "" :
+        data.blocks.filter(isWanted).length + " of " + data.blocks.length + " blocks, " +
+        data.calls.filter(isCallWanted).length + " of " + data.calls.length + " launches";
+    draw();
 }
 
 /* --- drawing -------------------------------------------------------------------------- */
@@ -141,13 +249,86 @@ function yOf(place, height) {
     return height - (place - view.low) / (view.high - view.low) * height;
 }
 
+/* 1, 2 or 5 times a power of ten, at least so much. */
+function roundStep(least) {
+    const power = Math.pow(10, Math.floor(Math.log10(least)));
+    return [1, 2, 5, 10].map((factor) => factor * power).find((step) => step >= least * 0.999);
+}
+
+/* Multiples of the step from..to. */
+function multiples(step, from, to) {
+    const ticks = [];
+    for (let i = Math.ceil(from / step); i * step <= to && ticks.length < 100; i++) {
+        ticks.push(i * step);
+    }
+    return ticks;
+}
+
+function timeTicks(width) {
+    const step = roundStep(Math.max((view.end - view.begin) * 100 / width, 1));
+    const [name, unit] = [["s", 1e9], ["ms", 1e6], ["us", 1e3], ["ns", 1]]
+        .find(([, size]) => view.end >= size) || ["ns", 1];
+    const digits = Math.max(0, Math.ceil(-Math.log10(step / unit) - 1e-9));
+    return multiples(step, view.begin, view.end)
+        .map((time) => [xOf(time, width), (time / unit).toFixed(digits) + " " + name]);
+}
+
+/* At multiples of a power of two, 40 pixels apart or more. */
+function byteTicks(from, to, height) {
+    const step = Math.pow(2, Math.ceil(Math.log2(Math.max((to - from) * 40 / height, 1))));
+    return multiples(step, from, to).map((bytes) => [bytes, bytes === 0 ? "0" : bytesText(bytes)]);
+}
+
+function strokeLine(context, fromX, fromY, toX, toY) {
+    context.beginPath();
+    context.moveTo(fromX, fromY);
+    context.lineTo(toX, toY);
+    context.stroke();
+}
+
+function drawTimeGrid(context, width, height) {
+    context.strokeStyle = style("--line");
+    for (const [x] of timeTicks(width)) {
+        strokeLine(context, Math.round(x) + 0.5, 0, Math.round(x) + 0.5, height);
+    }
+}
+
+function drawAxis(canvas) {
+    const { context, width } = prepare(canvas, 20);
+    context.strokeStyle = context.fillStyle = style("--dim");
+    for (const [x, text] of timeTicks(width)) {
+        const room = context.measureText(text).width / 2;
+        strokeLine(context, Math.round(x) + 0.5, 0, Math.round(x) + 0.5, 4);
+        context.fillText(text, Math.min(Math.max(x - room, 0), width - 2 * room), 16);
+    }
+}
+
+/* Beside a plot: toY(bytes) is in its coordinates. */
+function drawScale(canvas, height, ticks, toY) {
+    const { context, width } = prepare(canvas, height);
+    context.strokeStyle = context.fillStyle = style("--dim");
+    for (const [bytes, text] of ticks) {
+        const y = toY(bytes);
+        strokeLine(context, width - 4, Math.round(y) - 0.5, width, Math.round(y) - 0.5);
+        context.fillText(text, width - 7 - context.measureText(text).width,
+            Math.min(Math.max(y + 4, 9), height - 1));
+    }
+}
+
 function drawLine() {
     const { context, width, height } = prepare(lineCanvas, 130);
     const location = data.locations[element("location").selectedIndex];
+    drawTimeGrid(context, width, height);
     if (!location) {
         return;
     }
     const scale = (height - 20) / (location.peak_bytes || 1), bins = location.line.length;
+    const ticks = byteTicks(0, height / scale, height);
+    for (const [bytes] of ticks) {
+        const y = Math.round(height - bytes * scale) - 0.5;
+        strokeLine(context, 0, y, width, y);
+    }
+    drawScale(element("line-scale"), height, ticks, (bytes) => height - bytes * scale);
     context.beginPath();
     context.moveTo(xOf(0, width), height);
     location.line.forEach((bytes, i) => {
@@ -155,12 +336,14 @@ function drawLine() {
         context.lineTo(xOf((i + 1) / bins * span, width), height - bytes * scale);
     });
     context.lineTo(xOf(span, width), height);
-    context.fillStyle = "#cfe0f3";
+    context.globalAlpha = 0.8;
+    context.fillStyle = style("--area");
     context.fill();
-    context.strokeStyle = "#4e79a7";
+    context.globalAlpha = 1;
+    context.strokeStyle = style("--edge");
     context.stroke();
     const x = xOf(location.peak_at, width), label = "peak " + bytesText(location.peak_bytes);
-    context.fillStyle = "#c00";
+    context.fillStyle = style("--peak");
     context.fillRect(x - 0.5, 0, 1, height);
     const left = Math.min(Math.max(x + 4, 2), width - context.measureText(label).width - 2);
     context.fillText(label, left, 12);
@@ -184,20 +367,23 @@ function chooseLanes() {
 
 function drawLanes() {
     const { context, width, height } = prepare(lanesCanvas, laneOf.size * LANE_HEIGHT);
-    for (const [time, stream, name] of data.calls) {
-        const lane = laneOf.get(stream), x = xOf(time, width);
+    drawTimeGrid(context, width, height);
+    for (const call of data.calls) {
+        const [time, stream, name] = call, lane = laneOf.get(stream), x = xOf(time, width);
         if (lane !== undefined && x >= 0 && x <= width) {
-            context.fillStyle = colourOf(name);
+            context.globalAlpha = isCallWanted(call) ? 1 : 0.15;
+            context.fillStyle = nameColours.get(name) || otherColour;
             context.fillRect(x, lane * LANE_HEIGHT + 2, 1.5, LANE_HEIGHT - 4);
         }
     }
+    context.globalAlpha = 1;
     for (const [stream, lane] of laneOf) {
-        context.fillStyle = "rgba(255,255,255,0.7)";
+        context.fillStyle = style("--ground");
         context.fillRect(0, lane * LANE_HEIGHT, context.measureText(data.streams[stream]).width + 8,
             LANE_HEIGHT);
-        context.fillStyle = "#222";
+        context.fillStyle = style("--text");
         context.fillText(data.streams[stream], 4, lane * LANE_HEIGHT + 13);
-        context.fillStyle = "#ddd";
+        context.fillStyle = style("--line");
         context.fillRect(0, (lane + 1) * LANE_HEIGHT - 1, width, 1);
     }
 }
@@ -212,7 +398,7 @@ function drawGrid(context, width, height) {
             const shade = parseInt(data.grid.substr(at, 2), 16);
             if (shade > 0) {
                 const left = xOf(column * cellWidth, width);
-                context.fillStyle = "rgba(90,90,90," + (0.1 + shade / 255 * 0.5) + ")";
+                context.fillStyle = "rgba(128,136,146," + (0.1 + shade / 255 * 0.5) + ")";
                 context.fillRect(left, top, xOf((column + 1) * cellWidth, width) - left,
                     bottom - top);
             }
@@ -220,8 +406,21 @@ function drawGrid(context, width, height) {
     }
 }
 
+/* Less half a pixel where there is room, so that neighbours are not one area. */
+function apart(length) {
+    return length > 4 ? length - 0.5 : Math.max(length, 1);
+}
+
+/* What is left of the window, within reason. */
+function mapHeight() {
+    return Math.min(Math.max(window.innerHeight - 420, 360), 1200);
+}
+
 function drawMap() {
-    const { context, width, height } = prepare(mapCanvas, 460);
+    const { context, width, height } = prepare(mapCanvas, mapHeight());
+    drawTimeGrid(context, width, height);
+    drawScale(element("map-scale"), height, byteTicks(view.low, view.high, height),
+        (bytes) => yOf(bytes, height));
     if (data.together > 0) {
         drawGrid(context, width, height);
     }
@@ -229,12 +428,14 @@ function drawMap() {
         const left = xOf(block[BEGIN], width), right = xOf(block[END], width);
         const top = yOf(block[PLACE] + block[BYTES], height), bottom = yOf(block[PLACE], height);
         if (right >= 0 && left <= width && bottom >= 0 && top <= height) {
+            context.globalAlpha = isWanted(block) ? 1 : 0.12;
             context.fillStyle = colourOf(classOf(block));
-            context.fillRect(left, top, Math.max(right - left, 1), Math.max(bottom - top, 0.7));
+            context.fillRect(left, top, apart(right - left), apart(bottom - top));
         }
     }
     let below = 0;
-    context.fillStyle = "#bbb";
+    context.globalAlpha = 1;
+    context.fillStyle = style("--region");
     for (const region of data.regions.slice(0, 200)) {
         context.fillRect(0, yOf(below, height), width, 0.5);
         below += region[1];
@@ -243,8 +444,10 @@ function drawMap() {
 
 function draw() {
     drawLine();
+    drawAxis(element("axis"));
     drawLanes();
     drawMap();
+    drawAxis(element("map-axis"));
 }
 
 /* --- what held the peak --------------------------------------------------------------- */
@@ -405,6 +608,11 @@ for (const location of data.locations) {
     option.textContent = location.name;
     element("location").append(option);
 }
+/* What tells most: kernels where they are known, else what there are several of. */
+function chooseColour() {
+    element("colour").value = data.blocks.some((block) => block[FIRST] >= 0) ? "first"
+        : data.resources.length > 1 ? "resource" : "size";
+}
 element("colour").addEventListener("change", () => {
     showLegend();
     drawMap();
@@ -417,7 +625,11 @@ element("reset").addEventListener("click", () => {
     Object.assign(view, { begin: 0, end: span, low: 0, high: mapBytes });
     draw();
 });
+element("search").addEventListener("input", search);
 window.addEventListener("resize", draw);
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+chooseColour();
+chooseNameColours();
 chooseLanes();
 showLegend();
 showPeak();

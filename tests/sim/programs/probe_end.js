@@ -75,11 +75,23 @@ probe.locations = texts("location");
 probe.holders = [...find("holders").children].map(
     (row) => [...row.children].map((cell) => cell.textContent));
 
+probe.chosen = find("colour").value;
+probe.scales = Object.fromEntries(Object.entries(probe.written).map(
+    ([id, list]) => [id, list.map(([text]) => text)]));
 probe.colours = {};
 for (const kind of ["resource", "first", "stream", "size"]) {
     choose("colour", kind);
     probe.colours[kind] = colours();
 }
+/* Of each search what it finds, and the centres of the blocks then. */
+function lookFor(text) {
+    find("search").value = text;
+    find("search").dispatchEvent(new Event("input"));
+    return [find("found").textContent, centres()];
+}
+probe.searches = Object.fromEntries(JSON.parse(document.documentElement.dataset.searches || "[]")
+    .map((text) => [text, lookFor(text)]));
+lookFor("");
 probe.centres = centres();
 probe.free = pixel("map", 0.9, 0.1);
 
@@ -99,5 +111,7 @@ turn("map", { deltaY: -500, shiftKey: true });
 choose("location", find("location").value);
 probe.whole = drawnBy("map", () => find("reset").click());
 
+probe.zoomedScales = probe.written.axis.slice(-30).map(([text]) => text);
 delete probe.rectangles;
+delete probe.written;
 find("probe").textContent = JSON.stringify(probe);

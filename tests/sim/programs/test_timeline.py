@@ -162,12 +162,14 @@ class Case(unittest.TestCase):
         return self.call(RUN, *options, "--timeline", self.page, "--trace", self.trace, "--",
                          *program)
 
-    def look(self):
-        """What a browser shows of the page, without an error of a script."""
+    def look(self, *searches):
+        """What a browser shows of the page, also of searches, without an error of a script."""
         probed = self.path("probed.html")
         with open(self.page, encoding="utf-8") as page, \
                 open(probed, "w", encoding="utf-8") as file:
-            file.write(page.read()
+            file.write(re.sub(r"<meta http-equiv[^>]*>", "", page.read())
+                       .replace("<html ", "<html data-searches=\""
+                                f"{html.escape(json.dumps(searches))}\" ", 1)
                        .replace("<head>", f"<head><script>{probe('begin')}</script>", 1)
                        .replace("</body>", "<pre id=\"probe\"></pre>"
                                 f"<script>{probe('end')}</script></body>"))
@@ -229,6 +231,7 @@ class Programs(Case):
             ["60.0 %", "2.9 KiB", "1", "from 2.0 KiB", "resource 2 (pool)", "scale"],
             ["40.0 %", "2.0 KiB", "1", "from 1.0 KiB", "resource 2 (pool)", "fill"]])
         self.assertEqual(shown["locations"], ["device 0"])
+        self.assertEqual(shown["chosen"], "first")  # kernels are known
         self.assertEqual(set(shown["colours"]["first"]), {"fill", "scale", "none"})
         self.assertEqual(shown["ticks"], 4)
         self.assertEqual(shown["drawn"]["map"], 5 + len(check_page(self, self.page)["regions"]))
@@ -397,9 +400,23 @@ class Logs(Case):
             "1,10:00:00.000008,free,0x10400,3000,0\n",
             "1,10:00:00.000009,allocate,0x10000,100,0\n",
             "1,10:00:00.000012,free,0x10000,100,0\n"])).returncode, 0)
-        shown = self.look()
+        shown = self.look("log", "0x10400", "0x10bb8", "nothing")
         self.assertEqual(set(shown["colours"]["size"]),
                          {"from 512 bytes", "from 2.0 KiB", "from 64 bytes"})
+        # The axes: round numbers, from the first to the last; sizes of two powers.
+        self.assertEqual(shown["chosen"], "size")
+        for axis in ("axis", "map-axis"):
+            self.assertEqual(shown["scales"][axis], [f"{i} us" for i in range(0, 13, 2)])
+        self.assertEqual(shown["scales"]["line-scale"], ["0", "2.0 KiB", "4.0 KiB"])
+        self.assertIn("2.0 KiB", shown["scales"]["map-scale"])
+        # A search leaves what it finds as it is, and the rest pale.
+        found = {text: (count, [centre[3] for centre in centres])
+                 for text, (count, centres) in shown["searches"].items()}
+        self.assertEqual(found["log"], ("3 of 3 blocks, 0 of 0 launches", [255] * 3))
+        self.assertEqual(found["0x10400"][0], "1 of 3 blocks, 0 of 0 launches")
+        self.assertEqual([alpha == 255 for alpha in found["0x10400"][1]], [False, True, False])
+        self.assertEqual(found["0x10bb8"], found["0x10400"])  # an address inside of it
+        self.assertEqual(found["nothing"][0], "0 of 3 blocks, 0 of 0 launches")
         self.assertEqual(len(set(shown["colours"]["size"].values())), 3)
         for centre, size in zip(shown["centres"],
                                 ["from 512 bytes", "from 2.0 KiB", "from 64 bytes"], strict=True):
