@@ -247,6 +247,8 @@ bool model_add_member(model_t *model, member_t *member, const char *name, pid_t 
         }
         return false;
     }
+    /* the daemon has found what ended before its start, whose pid is not known, first */
+    process->pid = process->pid != 0 ? process->pid : pid;
     member->serial = next_serial(model);
     member->process = process;
     process->members[process->member_count++] = member;

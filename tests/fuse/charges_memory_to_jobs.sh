@@ -167,10 +167,22 @@ if [ -n "$memory" ] && mkdir "$memory/$top"; then
 fi
 stop_daemon
 
+# A daemon that is killed after the program has become another one finds the ended segment first.
+start_daemon
+tell unit exec
+gpu unit 0
+tell unit alloc 0 800
+unit_holds() { [[ $(row unit rmm-test.service 0) == "live $1 "*" 1" ]]; }
+eventually unit_holds 800
+kill_daemon
+start_daemon
+eventually unit_holds 800
+kill_daemon
+
 # With hidepid a user sees his own jobs, and none of those of others.
 start_daemon -o hidepid=invisible
 "${as_other[@]}" cat "$mnt/jobs" >"$work/seen"
 [ "$(awk 'NR > 1 { print $3 }' "$work/seen" | sort -u)" = "$other" ] || fail "hidden: $(cat "$work/seen")"
 grep -q "^slurm_job 7 $other live 12345 " "$work/seen" || fail "not his own: $(cat "$work/seen")"
-shows unit rmm-test.service 0 "live 900 0 0 900 0 1"
+eventually unit_holds 800
 stop_daemon
