@@ -12,6 +12,7 @@
 #include "diag/modes.h"
 
 #include "control/diag_mode.h"
+#include "control/limit_lines.h"
 #include "model/marks.h"
 #include "model/slots.h"
 #include "model/state.h"
@@ -263,6 +264,19 @@ static int write_limit_bytes(const command_t *command)
                : -EINVAL;
 }
 
+static int write_limits(const command_t *command)
+{
+    return limit_line_write(command);
+}
+
+static int write_device_limit_bytes(const command_t *command)
+{
+    uint64_t limit_bytes;
+    return parse_amount(command, "max", &limit_bytes)
+               ? limit_device_write(command, limit_bytes)
+               : -EINVAL;
+}
+
 static int write_resource_limit_bytes(const command_t *command)
 {
     slot_view_t view;
@@ -335,6 +349,7 @@ static int write_mode(const command_t *command)
 #define WRITER_READ(id) NULL
 #define WRITER_OWNER(id) NULL
 #define WRITER_WRITE(id) write_##id
+#define WRITER_EACH(id) write_##id
 #define WRITER_WAIT(id) write_##id
 
 static int (*const writers[FILE_ID_COUNT])(const command_t *command) = {

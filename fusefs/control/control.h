@@ -12,7 +12,8 @@
  *                info warn error critical off, a request in its control page
  *   trace/enable 1 or 0, also a request in the control page
  *   limit_bytes  max, or bytes, KiB, MiB, GiB, TiB: also a request; it stays as long as the
- *                process, and the page shows it
+ *                process, and the page shows it. Of gpuN and host: of all programs (limits.h)
+ *   limits       a line: limit_lines.h
  *   diag/mode    modes joined by commas, or off: a request in the side file of the diagnosis that
  *                the write waits for
  *   trim         all, or bytes: a request that the write waits for (waiting_writes.h)

@@ -43,41 +43,6 @@ static placement_t *placement_make(const cgroup_t *group)
     return placement;
 }
 
-/* --- names ---------------------------------------------------------------------------- */
-
-const char *job_kind_name(job_kind_t kind)
-{
-    static const char *const names[JOB_KIND_COUNT] = {
-        [JOB_USER] = "user",
-        [JOB_SLURM_JOB] = "slurm_job",
-        [JOB_SLURM_STEP] = "slurm_step",
-        [JOB_POD] = "pod",
-        [JOB_CONTAINER] = "container",
-        [JOB_UNIT] = "unit",
-    };
-    return names[kind];
-}
-
-bool job_name(
-    const cgroup_t *group, uid_t uid, job_kind_t kind, char name[JOB_NAME_BYTES])
-{
-    const char *of_group = kind == JOB_SLURM_JOB   ? group->job
-                           : kind == JOB_POD       ? group->pod
-                           : kind == JOB_CONTAINER ? group->container
-                           : kind == JOB_UNIT      ? group->unit
-                                                   : "";
-    if (kind == JOB_USER) {
-        (void)snprintf(name, JOB_NAME_BYTES, "%u", (unsigned)uid);
-        return true;
-    }
-    if (kind == JOB_SLURM_STEP && group->step[0] != '\0') {
-        (void)snprintf(name, JOB_NAME_BYTES, "%s.%s", group->job, group->step);
-        return true;
-    }
-    (void)snprintf(name, JOB_NAME_BYTES, "%s", of_group);
-    return name[0] != '\0';
-}
-
 /* --- the list ------------------------------------------------------------------------- */
 
 static void remove_at(jobs_t *jobs, uint32_t at)
@@ -215,22 +180,41 @@ static void enter(model_t *model, process_t *process, const cgroup_t *group)
     }
 }
 
-void jobs_put(model_t *model, process_t *process, const cgroup_t *group)
+static void take_label(const process_t *process, cgroup_t *group)
 {
-    static const cgroup_t unknown;
+    const member_t *member = process_readable_member(process);
+    if (member != NULL) {
+        memcpy(group->label, member->segment.header.job, sizeof(group->label));
+    }
+}
+
+/* The groups that are known, with the label of the process. */
+static void put(model_t *model, process_t *process, const cgroup_t *group)
+{
     const placement_t *before = process->placement;
-    bool is_placed = process->jobs[JOB_USER] != NULL;
-    if (is_placed &&
-        (group == NULL ||
-         (before != NULL && memcmp(&before->group, group, sizeof(*group)) == 0))) {
+    if (process->jobs[JOB_USER] != NULL && before != NULL &&
+        memcmp(&before->group, group, sizeof(*group)) == 0) {
         return;
     }
     job_t *left[JOB_KIND_COUNT];
     memcpy(left, process->jobs, sizeof(left));
-    enter(model, process, group != NULL ? group : &unknown);
+    enter(model, process, group);
     leave(model, left); /* what it is in as before does not end */
+    model->sharing.has_moved = true;
     placement_release(process->placement);
-    process->placement = group != NULL ? placement_make(group) : NULL;
+    process->placement = placement_make(group);
+}
+
+void jobs_put(model_t *model, process_t *process, const cgroup_t *group)
+{
+    cgroup_t known = {.path = ""};
+    if (group != NULL) {
+        known = *group;
+    } else if (process->jobs[JOB_USER] != NULL) {
+        return;
+    }
+    take_label(process, &known);
+    put(model, process, &known);
 }
 
 /* A pid that has gone to another process is no longer held: then the member is not live. */

@@ -2,7 +2,8 @@
 /*
  * Jobs: whatever has processes and is known by a name, so that memory can be charged to it. A
  * job is a Slurm job or step, a pod, a container, a unit of systemd or a user, as cgroup.h tells
- * of each process. A process is in several, at most one of each kind.
+ * of each process, or what has the label that its user gave it in RMM_JOB, as its segment tells. A
+ * process is in several, at most one of each kind.
  *
  * A job has a user, because names of control groups are claims (cgroup.h): processes of two
  * users are never in one job, whatever name both give.
@@ -28,53 +29,17 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "model/history.h"
+#include "model/job.h"
 #include "node/cgroup.h"
 #include "node/figures.h"
 
-#define JOBS_ENDED_SHOWN_NS (600ull * 1000000000u)
 #define JOBS_ENDED_OF_USER 256u
 #define JOBS_OF_USER 1024u
 #define JOBS_MAX 4096u
-#define JOB_POD_BYTES 320 /* 63 and 253 characters */
-#define JOB_NAME_BYTES CGROUP_UNIT_BYTES
 
 struct member;
 struct model;
 struct process;
-
-typedef enum job_kind {
-    JOB_USER,
-    JOB_SLURM_JOB,
-    JOB_SLURM_STEP,
-    JOB_POD,
-    JOB_CONTAINER,
-    JOB_UNIT,
-    JOB_KIND_COUNT
-} job_kind_t;
-
-typedef struct job {
-    uint64_t serial; /* never given again */
-    job_kind_t kind;
-    uid_t uid;
-    char name[JOB_NAME_BYTES];
-    uint32_t processes;           /* live ones */
-    char pod[JOB_POD_BYTES];      /* of a pod: "namespace/name"; "": unknown */
-    bool is_pod_asked;            /* for its name */
-    uint64_t ended_ns;            /* CLOCK_BOOTTIME; 0: it has processes */
-    _Atomic(uint64_t) peak_bytes; /* sum over GPUs */
-    _Atomic(uint64_t) host_peak_bytes;
-    history_t history;                    /* of the sum over GPUs; 0 after the end */
-    uint64_t look_bytes, look_host_bytes; /* while a look adds them up */
-} job_t;
-
-typedef struct jobs {
-    job_t **items; /* in the order of their serials */
-    uint32_t count, capacity;
-    uint64_t last_serial;
-    bool has_logged_full;
-    uint32_t next_placed; /* index of the process whose groups are read next */
-} jobs_t;
 
 /* The control groups of a process; it never changes, so snapshots share it. */
 typedef struct placement {
@@ -85,11 +50,6 @@ typedef struct placement {
 /* NULL is taken by both. */
 placement_t *placement_retain(placement_t *placement);
 void placement_release(placement_t *placement);
-
-const char *job_kind_name(job_kind_t kind);
-/* The name of the job of that kind in which a process of the user would be; false: none. */
-bool job_name(
-    const cgroup_t *group, uid_t uid, job_kind_t kind, char name[JOB_NAME_BYTES]);
 
 void jobs_fini(jobs_t *jobs);
 

@@ -48,6 +48,7 @@ void model_fini(model_t *model)
         model_remove_member(model, process->members[process->member_count - 1]);
     }
     jobs_fini(&model->jobs);
+    limits_fini(&model->limits);
     refusals_fini(&model->refusals);
     free(model->processes);
     free(model->members);

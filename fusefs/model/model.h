@@ -27,9 +27,11 @@
 
 #include "core/clock.h"
 #include "diag/diag_reader.h"
+#include "model/apportion.h"
 #include "model/history.h"
 #include "model/identity.h"
 #include "model/jobs.h"
+#include "model/limits.h"
 #include "model/refusals.h"
 #include "node/gpus.h"
 #include "segment/segment_log.h"
@@ -107,7 +109,22 @@ typedef struct slot_refusals {
 typedef struct member_location {
     uint32_t location;
     uint32_t device; /* index, DEVICE_HOST, or DEVICE_NONE: not shown */
+    claim_t claim;   /* here and below: of sharing_out.c */
+    uint32_t asked;  /* the number of its request */
+    struct member *member;
 } member_location_t;
+
+/* What the program was told of the locations that it has not used. */
+typedef enum asks_first { ASKS_UNKNOWN, ASKS_FIRST, ASKS_NOT } asks_first_t;
+
+/* Of sharing_out.c. */
+typedef struct sharing {
+    bool is_asked;    /* a member was touched */
+    bool has_moved;   /* a process to other jobs */
+    uint64_t changes; /* of the model, at the last run */
+    uint64_t next_ns; /* CLOCK_MONOTONIC */
+    uint32_t turn;
+} sharing_t;
 
 /* A report of its blocks that it was asked for: reports.h. */
 typedef struct member_report {
@@ -153,6 +170,8 @@ typedef struct member {
     uint32_t locations_opened; /* when they were looked at: segment_format.h */
     uint64_t exited_ns;        /* CLOCK_BOOTTIME */
     member_report_t report;
+    bool may_ask, is_share_new; /* both of sharing_out.c, like the next one */
+    asks_first_t asks_first;
     rmm_ring_cursor_t refusal_cursor; /* of refused.c, like refusals_until_ns */
     _Atomic(uint64_t) events_lost;    /* to readers of events_pipe */
     _Atomic(bool) is_implausible;     /* figures of it cannot be true: figures.h */
@@ -207,6 +226,8 @@ typedef struct model {
     totalled_t *totalled;
     uint32_t totalled_count, totalled_capacity;
     jobs_t jobs;
+    limits_t limits;
+    sharing_t sharing;
     refusals_t refusals;
     identities_t ended; /* in the devices' totals: not to be counted again */
     uint32_t *vanished; /* serials of processes whose directories the kernel may know */

@@ -61,6 +61,7 @@ void snapshot_release(snapshot_t *snapshot)
         free(snapshot->devices);
         free(snapshot->processes);
         free(snapshot->jobs);
+        free(snapshot->limits);
         free(snapshot->locations);
         free(snapshot->resources);
         newer_stats_fini(&snapshot->newer_stats);
@@ -250,6 +251,7 @@ location_on(snapshot_t *snapshot, snapshot_process_t *process, uint32_t device)
             ? ADD(snapshot, locations, location_count, location_room)
             : NULL;
     if (location != NULL) {
+        location->share_bytes = FIGURE_UNKNOWN;
         location->device = device;
         process->location_count++;
     }
@@ -282,6 +284,11 @@ static void read_location(const reading_t *reading, member_t *member, uint32_t a
     snapshot_location_t *location = location_on(snapshot, reading->process, device);
     if (location != NULL) {
         figures_add_member(&location->figures, member, &part);
+        if (of_member->claim.is_known &&
+            of_member->claim.share_bytes != APPORTION_NO_SHARE) {
+            location->share_bytes =
+                figure_add_known(location->share_bytes, of_member->claim.share_bytes);
+        }
         const newer_target_t newer = {&snapshot->newer_stats, member, &location->newer};
         newer_values_add_location(&newer, of_member->location);
     }
@@ -418,6 +425,76 @@ static void read_jobs(snapshot_t *snapshot, model_t *model)
     }
 }
 
+/* --- limits --------------------------------------------------------------------------- */
+
+static bool is_in_group(
+    const snapshot_t *snapshot, const snapshot_process_t *process, const limit_t *limit)
+{
+    if (limit->kind == LIMIT_OF_DEVICE) {
+        return true;
+    }
+    const snapshot_job_t *job = snapshot_job(snapshot, process->jobs[limit->kind]);
+    return job != NULL && (limit->uid == LIMIT_ANY_USER || limit->uid == job->uid) &&
+           strcmp(job->name, limit->name) == 0;
+}
+
+static void add_to_limit(
+    const snapshot_t *snapshot, const snapshot_process_t *process, uint32_t device,
+    snapshot_limit_t *sum)
+{
+    for (uint32_t i = 0; i < process->location_count; i++) {
+        const snapshot_location_t *at = &snapshot->locations[process->location + i];
+        if (at->device == device) {
+            uint64_t held = figure_add_known(0, at->figures.reserved_bytes);
+            bool is_held = at->share_bytes == FIGURE_UNKNOWN || at->share_bytes < held;
+            sum->held_bytes = figure_add(sum->held_bytes, held);
+            sum->given_bytes =
+                figure_add(sum->given_bytes, is_held ? held : at->share_bytes);
+        }
+    }
+}
+
+static void
+sum_limit(const snapshot_t *snapshot, uint32_t device, snapshot_limit_t *shown)
+{
+    snapshot_limit_t sum = {.processes = 0};
+    if (!limit_is_on(&shown->limit, snapshot->devices[device].device)) {
+        return;
+    }
+    for (uint32_t i = 0; i < snapshot->process_count; i++) {
+        const snapshot_process_t *process = &snapshot->processes[i];
+        if (process->is_live && is_in_group(snapshot, process, &shown->limit)) {
+            add_to_limit(snapshot, process, device, &sum);
+            sum.processes++;
+        }
+    }
+    shown->held_bytes =
+        sum.held_bytes > shown->held_bytes ? sum.held_bytes : shown->held_bytes;
+    shown->given_bytes =
+        sum.given_bytes > shown->given_bytes ? sum.given_bytes : shown->given_bytes;
+    shown->processes = sum.processes;
+}
+
+static void read_limits(snapshot_t *snapshot, const model_t *model)
+{
+    const limits_t *limits = &model->limits;
+    if (limits->count == 0) {
+        return;
+    }
+    snapshot->limits = calloc(limits->count, sizeof(snapshot->limits[0]));
+    if (snapshot->limits == NULL) {
+        snapshot->failed = true;
+        return;
+    }
+    snapshot->limit_count = limits->count;
+    for (uint32_t i = 0; i < limits->count; i++) {
+        snapshot->limits[i].limit = limits->items[i];
+        for (uint32_t k = 0; k < snapshot->device_count; k++) {
+            sum_limit(snapshot, k, &snapshot->limits[i]);
+        }
+    }
+}
+
 /* --- all ------------------------------------------------------------------------------ */
 
 static void read_devices(snapshot_t *snapshot, model_t *model)
@@ -428,6 +505,7 @@ static void read_devices(snapshot_t *snapshot, model_t *model)
         marks_show_parts(model, device->device, &device->sum, &device->figures);
     }
     read_jobs(snapshot, model);
+    read_limits(snapshot, model);
     snapshot->segments = model_live_count(model);
     snapshot->segments_rejected = model->segments_rejected;
     snapshot->start_seconds = model->started_real_ns / 1000000000u;

@@ -59,6 +59,7 @@ typedef struct snapshot_process {
 typedef struct snapshot_location {
     uint32_t device; /* index in devices */
     figures_t figures;
+    uint64_t share_bytes; /* of the limits of groups; FIGURE_UNKNOWN: none */
     uint32_t newer;
 } snapshot_location_t;
 
@@ -85,12 +86,22 @@ typedef struct snapshot_job {
     uint64_t ended_ns_ago; /* FIGURE_UNKNOWN: it is live */
 } snapshot_job_t;
 
+/* A limit of a group, and its programs. */
+typedef struct snapshot_limit {
+    limit_t limit;
+    /* Both where they are the most, if it is for each GPU: held, and held or shared out. */
+    uint64_t held_bytes, given_bytes;
+    uint32_t processes;
+} snapshot_limit_t;
+
 typedef struct snapshot {
     snapshot_device_t *devices; /* gpus by number, then host memory */
     snapshot_process_t *processes;
     snapshot_location_t *locations;
     snapshot_resource_t *resources;
     snapshot_job_t *jobs; /* in the order of their serials */
+    snapshot_limit_t *limits;
+    uint32_t limit_count;
     uint32_t device_count, process_count, location_count, resource_count, job_count;
     uint32_t process_room, location_room, resource_room, job_room;
     shares_t location_shares, resource_shares; /* refused: what is left out */

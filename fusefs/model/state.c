@@ -305,6 +305,42 @@ static bool load_ended(model_t *model, const char *fields)
     return true;
 }
 
+static bool
+parse_limit_device(const model_t *model, const char *uuid, uint32_t *device_out)
+{
+    bool is_found = strcmp(uuid, "all") == 0 || strcmp(uuid, "host") == 0;
+    *device_out = strcmp(uuid, "all") == 0 ? LIMIT_EACH_GPU : DEVICE_HOST;
+    for (uint32_t i = 0; i < model->gpu_count && !is_found; i++) {
+        is_found = strcmp(model->gpus[i].gpu.uuid, uuid) == 0;
+        *device_out = i;
+    }
+    return is_found;
+}
+
+/* "KIND UID SET_BY HAD_PROGRAMS BYTES DEVICE NAME" */
+static bool load_limit(model_t *model, const char *fields)
+{
+    char kind[24], uuid[48];
+    unsigned uid, set_by, had_programs;
+    limit_t limit = {.kind = 0};
+    if (sscanf(
+            fields, "%23s %u %u %u %" SCNu64 " %47s %127s", kind, &uid, &set_by,
+            &had_programs, &limit.limit_bytes, uuid, limit.name) != 7 ||
+        !limit_kind_parse(kind, &limit.kind)) {
+        return false;
+    }
+    limit.uid = (uid_t)uid;
+    limit.set_by = (uid_t)set_by;
+    limit.had_programs = had_programs != 0;
+    if (limit.kind == LIMIT_OF_DEVICE) {
+        limit.name[0] = '\0';
+    }
+    if (model != NULL && parse_limit_device(model, uuid, &limit.device)) {
+        (void)limits_restore(&model->limits, &limit);
+    }
+    return true;
+}
+
 static bool load_line(model_t *model, const char *line)
 {
     static const struct record {
@@ -314,6 +350,7 @@ static bool load_line(model_t *model, const char *line)
         {"gpu ", load_gpu},         {"reported_gpu ", load_reported_gpu},
         {"mark ", load_mark},       {"exited ", load_exited},
         {"folded ", load_totalled}, {"ended ", load_ended},
+        {"limit ", load_limit},
     };
     for (size_t i = 0; i < sizeof(records) / sizeof(records[0]); i++) {
         size_t length = strlen(records[i].key);

@@ -49,12 +49,16 @@ bool state_copy_take(state_copy_t *copy, const model_t *model)
     copy->device_count = model->gpu_count + 1;
     copy->totalled_count = model->totalled_count;
     copy->ended_count = model->ended.count;
+    copy->limit_count = model->limits.count;
     copy->devices = calloc(copy->device_count, sizeof(*copy->devices));
     copy->totalled =
         copy_array(model->totalled, copy->totalled_count, sizeof(*copy->totalled));
     copy->ended =
         copy_array(model->ended.items, copy->ended_count, sizeof(*copy->ended));
-    if (copy->devices == NULL || copy->totalled == NULL || copy->ended == NULL) {
+    copy->limits =
+        copy_array(model->limits.items, copy->limit_count, sizeof(*copy->limits));
+    if (copy->devices == NULL || copy->totalled == NULL || copy->ended == NULL ||
+        copy->limits == NULL) {
         state_copy_free(copy);
         return false;
     }
@@ -70,6 +74,7 @@ void state_copy_free(state_copy_t *copy)
     free(copy->devices);
     free(copy->totalled);
     free(copy->ended);
+    free(copy->limits);
 }
 
 /* --- text ----------------------------------------------------------------------------- */
@@ -116,6 +121,33 @@ static void write_figures(text_t *text, const device_copy_t *device)
     }
 }
 
+/* NULL: a GPU without a name, which nothing finds again. */
+static const char *limited_device(const state_copy_t *copy, const limit_t *limit)
+{
+    if (limit->device == LIMIT_EACH_GPU || limit->device == DEVICE_HOST) {
+        return limit->device == DEVICE_HOST ? "host" : "all";
+    }
+    const char *uuid = limit->device + 1 < copy->device_count
+                           ? copy->devices[limit->device + 1].gpu.uuid
+                           : "";
+    return uuid[0] != '\0' ? uuid : NULL;
+}
+
+static void write_limits(text_t *text, const state_copy_t *copy)
+{
+    for (uint32_t i = 0; i < copy->limit_count; i++) {
+        const limit_t *limit = &copy->limits[i];
+        const char *device = limited_device(copy, limit);
+        if (device != NULL) {
+            text_printf(
+                text, "limit %s %u %u %u %" PRIu64 " %s %s\n",
+                limit_kind_name(limit->kind), (unsigned)limit->uid,
+                (unsigned)limit->set_by, limit->had_programs ? 1u : 0u,
+                limit->limit_bytes, device, limit->name[0] != '\0' ? limit->name : "-");
+        }
+    }
+}
+
 void state_copy_write(const state_copy_t *copy, text_t *text)
 {
     text_puts(text, "rmmfs-state 1\n");
@@ -137,5 +169,6 @@ void state_copy_write(const state_copy_t *copy, text_t *text)
             text, "ended %u %" PRIu32 " %" PRIu64 " %" PRIu64 "\n",
             (unsigned)ended->uid, ended->pid, ended->start_time_ticks, ended->made_ns);
     }
+    write_limits(text, copy);
     text_puts(text, "end\n");
 }

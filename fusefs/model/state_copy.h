@@ -38,6 +38,8 @@ typedef struct state_copy {
     uint32_t totalled_count;
     identity_t *ended;
     uint32_t ended_count;
+    limit_t *limits;
+    uint32_t limit_count;
 } state_copy_t;
 
 /* False: no memory; there is nothing to free. */

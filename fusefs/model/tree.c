@@ -18,6 +18,7 @@
 #define MODE_READ (S_IFREG | 0444)
 #define MODE_OWNER (S_IFREG | 0400)
 #define MODE_WRITE (S_IFREG | 0644)
+#define MODE_EACH (S_IFREG | 0666)
 #define MODE_WAIT MODE_WRITE
 #define MODE_DIRECTORY (S_IFDIR | 0555)
 #define MODE_LINK (S_IFLNK | 0777)
@@ -25,6 +26,7 @@
 #define WAITS_READ false
 #define WAITS_OWNER false
 #define WAITS_WRITE false
+#define WAITS_EACH false
 #define WAITS_WAIT true
 
 const node_t tree_root = {DIR_ROOT, FILE_SELF, 0, 0};
@@ -601,7 +603,9 @@ bool tree_write_waits(node_t node)
 
 bool tree_may_write(node_t node, const node_owner_t *owner, uid_t uid)
 {
-    return (mode_of(node) & S_IWUSR) != 0 && (uid == 0 || uid == owner->uid);
+    mode_t mode = mode_of(node);
+    return (mode & S_IWOTH) != 0 ||
+           ((mode & S_IWUSR) != 0 && (uid == 0 || uid == owner->uid));
 }
 
 node_t tree_parent(const model_t *model, node_t node)

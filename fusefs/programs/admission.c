@@ -16,6 +16,7 @@
 #include "programs/holders.h"
 #include "programs/members.h"
 #include "programs/refused.h"
+#include "programs/sharing_out.h"
 #include "programs/shortage.h"
 #include "segment/open_in.h"
 #include "segment/process_check.h"
@@ -151,6 +152,7 @@ take(model_t *model, member_t *member, entry_t *entry, const char *name, pid_t p
     }
     (void)locations_find(model, member);
     refused_touched(model, member);
+    sharing_out_met(model, member);
     log_debug(
         "segment %s belongs to process %s", member->segment.name,
         member->process->name);

@@ -14,6 +14,7 @@
 
 #include "programs/admission.h"
 #include "programs/refused.h"
+#include "programs/sharing_out.h"
 #include "programs/shortage.h"
 #include "segment/open_in.h"
 #include "support/daemon_log.h"
@@ -187,6 +188,7 @@ static void take_touch(void *arg, segment_dir_t *dir, const char *name)
     const entry_t *entry = entries_find(&dir->entries, name);
     if (entry != NULL && entry->member != NULL) {
         refused_touched(scan->model, entry->member);
+        sharing_out_touched(scan->model, entry->member);
     }
 }
 

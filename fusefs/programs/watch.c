@@ -23,6 +23,7 @@
 #include "programs/pods.h"
 #include "programs/refused.h"
 #include "programs/scan.h"
+#include "programs/sharing_out.h"
 #include "programs/snapshots.h"
 #include "programs/sweeps.h"
 #include "segments/dirs.h"
@@ -55,6 +56,7 @@ struct watch {
     _Atomic(uint64_t) refreshed_ns; /* CLOCK_MONOTONIC */
     atomic_bool has_without_gpu;    /* see members.h */
     atomic_bool has_rest;           /* the last refresh ran out of time */
+    atomic_bool has_asking;         /* the last refresh left programs that wait */
     bool has_unseen;     /* background thread only: event_poll_look() has more to do */
     uint64_t save_ns;    /* when next; model lock held alone */
     uint64_t history_ns; /* likewise */
@@ -104,7 +106,10 @@ static void refresh(watch_t *watch)
     }
     members_check_some(&watch->model);
     refused_take(&watch->model);
+    sharing_out(&watch->model, false);
     atomic_store_explicit(&watch->has_rest, has_more, memory_order_relaxed);
+    atomic_store_explicit(
+        &watch->has_asking, sharing_out_is_due(&watch->model), memory_order_relaxed);
     atomic_store_explicit(
         &watch->has_without_gpu, members_note_without_gpu(&watch->model),
         memory_order_relaxed);
@@ -248,6 +253,7 @@ void watch_close(watch_t *watch)
 {
     state_save(&watch->model);
     state_close(watch->model.state);
+    sharing_out_mark(&watch->model, false);
     journal_close(watch->model.journal);
     snapshots_fini(&watch->snapshots);
     sweeps_fini(&watch->sweeps);
@@ -407,6 +413,19 @@ static void look_for_events(model_t *model)
     }
 }
 
+/* Directories of segments come and go, and so do jobs. */
+static void look_at_limits(model_t *model)
+{
+    pthread_rwlock_wrlock(&model->lock);
+    if (model->limits.count > 0) {
+        sharing_out_mark(model, true);
+        model->is_unsaved =
+            limits_expire(&model->limits, &model->jobs, model_clock_ns()) ||
+            model->is_unsaved;
+    }
+    pthread_rwlock_unlock(&model->lock);
+}
+
 bool watch_tick(watch_t *watch, watch_vanished_fn vanished, void *arg)
 {
     model_t *model = &watch->model;
@@ -418,6 +437,7 @@ bool watch_tick(watch_t *watch, watch_vanished_fn vanished, void *arg)
     state_settle(model);
     if (is_survey) {
         state_keep(model);
+        look_at_limits(model);
     }
     collect_when_due(watch, now);
     if (is_due(&watch->place_ns, PLACE_EVERY_NS, now)) {
@@ -440,7 +460,8 @@ bool watch_tick(watch_t *watch, watch_vanished_fn vanished, void *arg)
     snapshots_expire(&watch->snapshots);
     look_for_events(model);
     sweep(watch, now);
-    return atomic_load_explicit(&watch->has_rest, memory_order_relaxed);
+    return atomic_load_explicit(&watch->has_rest, memory_order_relaxed) ||
+           atomic_load_explicit(&watch->has_asking, memory_order_relaxed);
 }
 
 int watch_news_fd(const watch_t *watch)

@@ -3,7 +3,10 @@
  * Limits and trims of /rmm; see limits.h. An allocation comes here only if the daemon has requested
  * for something; otherwise it reads one word (resource_impl.h).
  *
- * A promise is the reservation of bytes that a thread is about to allocate.
+ * A promise is the reservation of bytes that a thread is about to allocate. Those of growths stand
+ * in the segment, for the daemon that shares out the limits of groups (segment_format.h): it
+ * lowers a share and then reads held and promised bytes, a thread promises and then reads the
+ * share.
  *
  * Order: a thread makes its promise before it reads how much is held, and takes the promise back
  * after the memory has been counted as held. So a thread that does not see another one's promise
@@ -15,27 +18,34 @@
 #include <inttypes.h>
 #include <sched.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/block_report.h"
 #include "base/resource_impl.h"
 #include "driver/driver.h"
 #include "log/log.h"
+#include "segment/clean_text.h"
 
 /* While a request fits beside the held bytes, but not beside the promises of other threads. */
 #define ATTEMPTS 100
 #define CALM_SHARE 8 /* once 1/8 of a limit is free again, the next refusal is logged */
 #define FILE_BYTES 96
+#define LIMIT_BYTES (RMM_SHARE_GROUP_BYTES + 128) /* what is reached, in words */
+
+#define NO_LOCATION UINT32_MAX
 
 static _Thread_local bool is_request_thread;
 
-/* By location: promised growth; the limit, plus 1, whose refusal was logged, or 0. */
-static _Atomic(uint64_t) promised_growth[RMM_SEGMENT_LOCATIONS];
+/* By location: the limit, plus 1, whose refusal was logged, or 0. */
 static _Atomic(uint64_t) told_growth[RMM_SEGMENT_LOCATIONS];
 
 /* A limit, and what counts against it. */
 typedef struct bound {
+    uint32_t location; /* NO_LOCATION: of a resource */
     uint64_t limit_bytes;
+    const rmm_control_share_t
+        *share; /* of the limits of groups, if that is the limit */
     const _Atomic(uint64_t) *held;
     _Atomic(uint64_t) *promised;
     _Atomic(uint64_t) *told;
@@ -63,12 +73,23 @@ static void take_back(const bound_t *bound, uint64_t bytes)
     atomic_fetch_sub_explicit(bound->promised, bytes, memory_order_release);
 }
 
-static bool try_promise(const bound_t *bound, uint64_t bytes)
+/* The limit of a location as it is now: the daemon changes it while threads grow. */
+static void read_limit(bound_t *bound)
 {
-    /* acquire: pairs with take_back() */
-    uint64_t others =
-        atomic_fetch_add_explicit(bound->promised, bytes, memory_order_acq_rel);
+    if (bound->location != NO_LOCATION) {
+        bound->limit_bytes =
+            rmm__requests_location_limit(bound->location, &bound->share);
+    }
+}
 
+static bool try_promise(bound_t *bound, uint64_t bytes)
+{
+    /* seq_cst: pairs with take_back(), and with the daemon that lowers a share and then reads
+     * the promises: the share is read after the promise was made */
+    uint64_t others =
+        atomic_fetch_add_explicit(bound->promised, bytes, memory_order_seq_cst);
+
+    read_limit(bound);
     if (fits(bound, bytes, others)) {
         return true;
     }
@@ -76,8 +97,9 @@ static bool try_promise(const bound_t *bound, uint64_t bytes)
     return false;
 }
 
-static bool promise(const bound_t *bound, uint64_t bytes)
+static bool promise(bound_t *bound, uint64_t bytes)
 {
+    read_limit(bound);
     for (int i = 0; i < ATTEMPTS && fits(bound, bytes, 0); i++) {
         if (try_promise(bound, bytes)) {
             return true;
@@ -122,28 +144,48 @@ static void note_calm(const bound_t *bound, uint64_t bytes)
     }
 }
 
-static rmm_status_t
-refuse(rmm_resource_t *mr, const bound_t *bound, uint64_t bytes, bool of_location)
+/* What is reached. The daemon may write another group's name meanwhile. */
+static void
+describe_limit(const rmm_resource_t *mr, const bound_t *bound, char what[LIMIT_BYTES])
 {
     char file[FILE_BYTES];
+    char group[RMM_SHARE_GROUP_BYTES];
+
+    if (bound->share == NULL) {
+        file_of(mr, bound->location != NO_LOCATION, file);
+        snprintf(what, LIMIT_BYTES, "%s %" PRIu64, file, bound->limit_bytes);
+        return;
+    }
+    memcpy(group, bound->share->group, sizeof(group));
+    rmm__text_clean(group, sizeof(group));
+    snprintf(
+        what, LIMIT_BYTES,
+        "the limit %" PRIu64 " of %s in /rmm/limits (this program's share is %" PRIu64
+        ")",
+        atomic_load_explicit(&bound->share->limit_bytes, memory_order_relaxed), group,
+        bound->limit_bytes);
+}
+
+static rmm_status_t refuse(rmm_resource_t *mr, const bound_t *bound, uint64_t bytes)
+{
+    const char *counts = bound->location != NO_LOCATION ? "reserved" : "in use";
+    char limit[LIMIT_BYTES];
     uint64_t held = held_of(bound);
 
-    file_of(mr, of_location, file);
+    describe_limit(mr, bound, limit);
     rmm__figure_add(&mr->accounting.slot->limit_count, 1);
     rmm__figure_add(&rmm__locations[mr->accounting.location].limit_count, 1);
     if (is_news(bound)) {
         rmm__log_warn(
-            "%s '%s' (%" PRIu32 "): %s %" PRIu64 " is reached: %" PRIu64
+            "%s '%s' (%" PRIu32 "): %s is reached: %" PRIu64
             " bytes are %s, refused %" PRIu64 " more",
-            rmm_resource_type(mr), mr->name, mr->instance_id, file, bound->limit_bytes,
-            held, of_location ? "reserved" : "in use", bytes);
+            rmm_resource_type(mr), mr->name, mr->instance_id, limit, held, counts,
+            bytes);
     }
     return rmm__error(
         RMM_ERR_OUT_OF_MEMORY,
-        "%s '%s': %" PRIu64 " bytes would exceed %s %" PRIu64 " (%" PRIu64
-        " bytes are %s)",
-        rmm_resource_type(mr), mr->name, bytes, file, bound->limit_bytes, held,
-        of_location ? "reserved" : "in use");
+        "%s '%s': %" PRIu64 " bytes would exceed %s (%" PRIu64 " bytes are %s)",
+        rmm_resource_type(mr), mr->name, bytes, limit, held, counts);
 }
 
 /* --- trims ---------------------------------------------------------------------------- */
@@ -274,7 +316,8 @@ static uint64_t free_at(uint32_t location, uint64_t live_bytes)
  * the last look has freed more. One that allocates obeys by itself. */
 static void obey_limit(uint32_t location)
 {
-    const uint64_t limit_bytes = rmm__requests_location_limit(location);
+    const rmm_control_share_t *share;
+    const uint64_t limit_bytes = rmm__requests_location_limit(location, &share);
     const uint64_t live_bytes = rmm__location_live(location).bytes;
     look_t *look = &looks[location];
     bool is_new = look->limit != limit_bytes + 1;
@@ -308,30 +351,43 @@ void rmm__limits_obey_idle(void)
 static bound_t location_bound(const rmm_resource_t *mr)
 {
     uint32_t location = mr->accounting.location;
-
-    return (bound_t){
-        .limit_bytes = rmm__requests_location_limit(location),
+    bound_t bound = {
+        .location = location,
         .held = &rmm__locations[location].reserved_bytes,
-        .promised = &promised_growth[location],
+        .promised = &rmm__locations[location].promised_bytes,
         .told = &told_growth[location]};
+
+    read_limit(&bound);
+    return bound;
+}
+
+/* A larger share, if that is what is missing. */
+static bool promise_larger_share(bound_t *bound, uint64_t bytes)
+{
+    return bound->share != NULL && rmm__requests_ask_share(bound->location, bytes) &&
+           promise(bound, bytes);
 }
 
 rmm_status_t
 rmm__limits_begin_growth(rmm_resource_t *mr, uint64_t bytes, uint64_t *promised_out)
 {
-    const bound_t bound = location_bound(mr);
+    bound_t bound = location_bound(mr);
     bool is_promised;
 
+    if (bytes != 0 && rmm__requests_is_first(bound.location)) {
+        (void)rmm__requests_ask_share(bound.location, bytes);
+        read_limit(&bound);
+    }
     if (bound.limit_bytes == RMM_SEGMENT_NO_LIMIT || bytes == 0) {
         return RMM_OK;
     }
-    is_promised = promise(&bound, bytes);
+    is_promised = promise(&bound, bytes) || promise_larger_share(&bound, bytes);
     if (!is_promised && bytes <= bound.limit_bytes) {
         trim_location(mr->accounting.location, bound.limit_bytes - bytes, false);
         is_promised = promise(&bound, bytes);
     }
     if (!is_promised) {
-        return refuse(mr, &bound, bytes, true);
+        return refuse(mr, &bound, bytes);
     }
     note_calm(&bound, bytes);
     *promised_out = bytes;
@@ -347,11 +403,15 @@ void rmm__limits_end_growth(const rmm_resource_t *mr, uint64_t promised)
 
 rmm_status_t rmm__growth_check(rmm_resource_t *mr, uint64_t bytes)
 {
-    const bound_t bound = location_bound(mr);
+    bound_t bound = location_bound(mr);
 
+    if (held_of(&bound) > bound.limit_bytes && bound.share != NULL &&
+        rmm__requests_ask_share(bound.location, 0)) {
+        read_limit(&bound);
+    }
     return held_of(&bound) <= bound.limit_bytes || !rmm__requests_pending()
                ? RMM_OK
-               : refuse(mr, &bound, bytes, true);
+               : refuse(mr, &bound, bytes);
 }
 
 /* --- allocations ---------------------------------------------------------------------- */
@@ -359,7 +419,8 @@ rmm_status_t rmm__growth_check(rmm_resource_t *mr, uint64_t bytes)
 RMM_COLD rmm_status_t
 rmm__limits_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
 {
-    const bound_t bound = {
+    bound_t bound = {
+        .location = NO_LOCATION,
         .limit_bytes = rmm__requests_limit(&mr->accounting, mr->instance_id),
         .held = &mr->accounting.slot->current_bytes,
         .promised = &mr->promised_bytes,
@@ -375,7 +436,7 @@ rmm__limits_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_o
     }
     if (!promise(&bound, request->bytes)) {
         rmm__accounting_oom(&mr->accounting);
-        return refuse(mr, &bound, request->bytes, false);
+        return refuse(mr, &bound, request->bytes);
     }
     note_calm(&bound, request->bytes);
     status = rmm__resource_alloc_unlimited(mr, request, ptr_out);

@@ -31,6 +31,8 @@ typedef struct cgroup {
     char container
         [CGROUP_NAME_BYTES];      /* 64 hex digits, or the name for LXC and nspawn */
     char unit[CGROUP_UNIT_BYTES]; /* the innermost, of what is in none of the above */
+    char label
+        [64]; /* RMM_JOB, which is not of a control group: whoever knows it fills it in */
 } cgroup_t;
 
 /*

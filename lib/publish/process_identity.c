@@ -9,6 +9,7 @@
 
 #include "core/clock.h"
 #include "segment/clean_text.h"
+#include "segment/job_label.h"
 
 #define START_TIME_FIELD 22 /* of /proc/<pid>/stat, counted from 1 */
 
@@ -63,6 +64,17 @@ static void read_cmdline(char *cmdline, size_t bytes)
     rmm__text_clean(cmdline, length == bytes - 1 ? bytes : length + 1);
 }
 
+/* One that is no label is as none: the program's log cannot say so yet. */
+static void read_job(rmm_segment_header_t *header)
+{
+    const char *label = getenv("RMM_JOB");
+
+    header->job_offset = offsetof(rmm_segment_header_t, job);
+    if (label != NULL && rmm__job_label_is_valid(label)) {
+        rmm__text_copy(header->job, sizeof(header->job), label);
+    }
+}
+
 void rmm__process_identity(rmm_segment_header_t *header)
 {
     header->pid = (uint32_t)getpid();
@@ -71,4 +83,5 @@ void rmm__process_identity(rmm_segment_header_t *header)
     header->start_time_ns = rmm__clock_ns(CLOCK_REALTIME);
     read_comm(header->comm, sizeof(header->comm));
     read_cmdline(header->cmdline, sizeof(header->cmdline));
+    read_job(header);
 }

@@ -68,4 +68,8 @@ extern rmm_publisher_t rmm__publisher;
  */
 bool rmm__segment_back(const void *record, size_t bytes);
 
+/* Notify the daemon, which is to look at the segment: one system call. Nothing if the segment is
+ * private. Any thread. */
+void rmm__segment_touch(void);
+
 #endif /* RMM_PUBLISH_PUBLISHER_H */

@@ -51,14 +51,16 @@ static bool is_due(void)
 }
 
 /* A segment that has lost its name has no reader: nothing to do. */
-static void notify(void)
+void rmm__segment_touch(void)
 {
     RMM_UNCANCELLED;
     char path[2 * RMM_RUNTIME_DIR_BYTES];
 
-    snprintf(
-        path, sizeof(path), "%s/%s", rmm__publisher.directory, rmm__publisher.name);
-    (void)utimensat(AT_FDCWD, path, NULL, AT_SYMLINK_NOFOLLOW);
+    if (rmm__publisher.state == RMM_PUBLISH_SHARED) {
+        snprintf(
+            path, sizeof(path), "%s/%s", rmm__publisher.directory, rmm__publisher.name);
+        (void)utimensat(AT_FDCWD, path, NULL, AT_SYMLINK_NOFOLLOW);
+    }
 }
 
 void rmm__refusal_put(const rmm_accounting_t *accounting, uint64_t bytes)
@@ -80,7 +82,7 @@ void rmm__refusal_put(const rmm_accounting_t *accounting, uint64_t bytes)
     }
     fill(record, accounting, bytes);
     rmm__ring_give(&record->commit, number);
-    if (rmm__publisher.state == RMM_PUBLISH_SHARED && is_due()) {
-        notify();
+    if (is_due()) {
+        rmm__segment_touch();
     }
 }

@@ -5,6 +5,12 @@
  */
 #include "publish/requests.h"
 
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/clock.h"
 #include "publish/publisher.h"
 
 static const _Atomic(uint32_t) nothing_wanted;
@@ -26,11 +32,95 @@ uint64_t rmm__requests_limit(const rmm_accounting_t *accounting, uint32_t instan
                : RMM_SEGMENT_NO_LIMIT;
 }
 
-uint64_t rmm__requests_location_limit(uint32_t location)
+uint64_t
+rmm__requests_location_limit(uint32_t location, const rmm_control_share_t **share_out)
+{
+    const rmm_control_share_t *share = &rmm__publisher.control->shares[location];
+    uint64_t limit = atomic_load_explicit(
+        &rmm__location_requests[location].limit_bytes, memory_order_relaxed);
+    /* seq_cst: pairs with the fence of segment_growth.c */
+    uint64_t bytes = atomic_load_explicit(&share->share_bytes, memory_order_seq_cst);
+
+    *share_out = NULL;
+    if (bytes < RMM_SHARE_ASK && bytes <= limit) {
+        *share_out = share;
+        return bytes;
+    }
+    return limit;
+}
+
+bool rmm__requests_is_first(uint32_t location)
 {
     return atomic_load_explicit(
-        &rmm__location_requests[location].limit_bytes, memory_order_relaxed);
+               &rmm__publisher.control->shares[location].share_bytes,
+               memory_order_relaxed) == RMM_SHARE_ASK;
 }
+
+/* --- asking for a share --------------------------------------------------------------- */
+
+/* 1 + request_count when the daemon last did not answer in time; 0: it always did. */
+static _Atomic(uint64_t) silent_since;
+
+static bool is_answered(const rmm_control_share_t *share, uint32_t number)
+{
+    /* acquire: the daemon writes the share first */
+    return (int32_t)(atomic_load_explicit(&share->answered, memory_order_acquire) - number) >=
+           0;
+}
+
+/* Numbers of requests are answered in order, so a later answer is one, too. */
+static bool wait_for_answer(const rmm_control_share_t *share, uint32_t number)
+{
+    const _Atomic(uint32_t) *count = rmm__requests_count();
+    const uint64_t until = rmm__clock_ns(CLOCK_MONOTONIC) + RMM_SHARE_WAIT_NS;
+    uint64_t now;
+
+    do {
+        /* acquire: the daemon writes it last */
+        uint32_t seen = atomic_load_explicit(count, memory_order_acquire);
+
+        if (is_answered(share, number)) {
+            return true;
+        }
+        now = rmm__clock_ns(CLOCK_MONOTONIC);
+        if (now < until) {
+            const struct timespec rest = {.tv_nsec = (long)(until - now)};
+
+            (void)syscall(SYS_futex, count, FUTEX_WAIT, seen, &rest, NULL, 0);
+        }
+    } while (now < until);
+    return is_answered(share, number);
+}
+
+bool rmm__requests_ask_share(uint32_t location, uint64_t bytes)
+{
+    rmm_segment_location_t *own = &rmm__locations[location];
+    const _Atomic(uint32_t) *count = rmm__requests_count();
+    uint32_t number;
+    bool good;
+
+    if (rmm__publisher.state != RMM_PUBLISH_SHARED ||
+        atomic_load_explicit(&silent_since, memory_order_relaxed) ==
+            UINT64_C(1) + atomic_load_explicit(count, memory_order_relaxed)) {
+        return false;
+    }
+    atomic_fetch_add_explicit(&own->wanted_bytes, bytes, memory_order_relaxed);
+    /* release: the daemon that sees the number sees the bytes */
+    number =
+        atomic_fetch_add_explicit(&own->wanted_number, 1, memory_order_release) + 1;
+    rmm__segment_touch();
+    good = wait_for_answer(&rmm__publisher.control->shares[location], number);
+    atomic_fetch_sub_explicit(&own->wanted_bytes, bytes, memory_order_relaxed);
+    if (!good) {
+        atomic_store_explicit(
+            &silent_since,
+            UINT64_C(1) + atomic_load_explicit(count, memory_order_relaxed),
+            memory_order_relaxed);
+    }
+    return good;
+}
+
+/* --- requests of all kinds -------------------------------------------------------------- */
 
 const _Atomic(uint32_t) *rmm__requests_count(void)
 {

@@ -20,7 +20,7 @@
 /* Never NULL; set by rmm__publish_open(). */
 extern const _Atomic(uint32_t) *rmm__requests_wanted;
 
-/* There is a limit, a trim or a report. */
+/* There is a limit, a share, a trim or a report. */
 static inline bool rmm__requests_pending(void)
 {
     return __builtin_expect(
@@ -38,7 +38,22 @@ static inline bool rmm__requests_or_trace(void)
 
 /* RMM_SEGMENT_NO_LIMIT: none. */
 uint64_t rmm__requests_limit(const rmm_accounting_t *accounting, uint32_t instance_id);
-uint64_t rmm__requests_location_limit(uint32_t location);
+
+/* The least of the location's limit and of its share of the limits of groups. Is
+ * share->share_bytes RMM_SHARE_ASK, it does not count: a growth asks first. Sequentially
+ * consistent: a promise that was made before is seen by the daemon, or the share as it
+ * lowered it is seen here. */
+uint64_t
+rmm__requests_location_limit(uint32_t location, const rmm_control_share_t **share_out);
+bool rmm__requests_is_first(uint32_t location);
+
+/*
+ * A growth of so many bytes needs a larger share: ask the daemon for it, and wait until it has
+ * answered, at most RMM_SHARE_WAIT_NS; then the share is as large as can be. A daemon that did not
+ * answer is not asked again until it has written something. False: no answer.
+ */
+#define RMM_SHARE_WAIT_NS 500000000u
+bool rmm__requests_ask_share(uint32_t location, uint64_t bytes);
 
 /* Rises with each request, and is woken as a shared futex. Constant once a resource is there. */
 const _Atomic(uint32_t) *rmm__requests_count(void);

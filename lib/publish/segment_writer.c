@@ -37,6 +37,7 @@
 #include "publish/shared_file.h"
 #include "publish/trace.h"
 #include "segment/clean_text.h"
+#include "segment/limits_mark.h"
 #include "segment/segment_reader.h"
 #include "segment/segment_shrink.h"
 
@@ -226,8 +227,12 @@ static void fill_control(rmm_control_page_t *control)
     control->slots_offset = offsetof(rmm_control_page_t, slots);
     control->slots_stride = sizeof(rmm_control_slot_t);
     control->slots_count = RMM_SEGMENT_SLOTS;
+    control->shares_offset = offsetof(rmm_control_page_t, shares);
+    control->shares_stride = sizeof(rmm_control_share_t);
+    control->shares_count = RMM_SEGMENT_LOCATIONS;
     for (uint32_t i = 0; i < RMM_SEGMENT_LOCATIONS; i++) {
         atomic_init(&control->locations[i].limit_bytes, RMM_SEGMENT_NO_LIMIT);
+        atomic_init(&control->shares[i].share_bytes, RMM_SEGMENT_NO_LIMIT);
     }
     for (uint32_t i = 0; i < RMM_SEGMENT_SLOTS; i++) {
         atomic_init(&control->slots[i].limit_bytes, RMM_SEGMENT_NO_LIMIT);
@@ -319,6 +324,26 @@ use_files_locked(const rmm_shared_pages_t *segment, const rmm_shared_pages_t *co
     }
 }
 
+/*
+ * A daemon shares out limits of groups: so this program asks for its share before it takes
+ * anything. Looked at when the segment has its name: the daemon first says that there are limits,
+ * and then looks for segments. What it has written into the page already stays.
+ */
+static void begin_with_asking(rmm_control_page_t *control)
+{
+    uint32_t not_wanted = 0;
+
+    for (uint32_t i = 0; i < RMM_SEGMENT_LOCATIONS; i++) {
+        uint64_t none = RMM_SEGMENT_NO_LIMIT;
+
+        (void)atomic_compare_exchange_strong_explicit(
+            &control->shares[i].share_bytes, &none, RMM_SHARE_ASK, memory_order_relaxed,
+            memory_order_relaxed);
+    }
+    (void)atomic_compare_exchange_strong_explicit(
+        &control->wanted, &not_wanted, 1, memory_order_relaxed, memory_order_relaxed);
+}
+
 static int make_control(rmm_shared_file_t *control, int dirfd, const char **step_out)
 {
     int error =
@@ -373,6 +398,9 @@ static int make_files_locked(int dirfd, const char *driver, const char **step_ou
         goto err_discard_segment;
     }
     use_files_locked(&segment.pages, &control.pages);
+    if (rmm__limits_are_in_force(dirfd)) {
+        begin_with_asking((rmm_control_page_t *)control.pages.memory);
+    }
     return 0;
 
 err_discard_segment:

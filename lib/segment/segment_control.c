@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "segment/open_in.h"
+#include "segment/segment_growth.h"
 #include "segment/segment_side.h"
 
 static int read_at(int fd, void *to, size_t bytes, uint64_t offset)
@@ -44,6 +45,16 @@ static bool section_fits(
            stride >= sizeof(rmm_control_location_t) && stride % 8 == 0 &&
            stride <= RMM_SEGMENT_RECORD_BYTES &&
            offset + (uint64_t)stride * count <= (uint64_t)status->st_size;
+}
+
+/* Those of an older program have none. */
+static bool shares_fit(const struct stat *status, rmm_control_t *control)
+{
+    return control->shares_count == 0 ||
+           (control->shares_stride >= sizeof(rmm_control_share_t) &&
+            section_fits(
+                status, control->shares_offset, control->shares_stride,
+                control->shares_count));
 }
 
 static int check_file(int fd, uid_t owner, struct stat *status)
@@ -77,12 +88,16 @@ static int read_sections(rmm_control_t *control, const struct stat *status)
     control->slots_offset = head.slots_offset;
     control->slots_stride = head.slots_stride;
     control->slots_count = head.slots_count;
+    control->shares_offset = head.shares_offset;
+    control->shares_stride = head.shares_stride;
+    control->shares_count = head.shares_count;
     if (!section_fits(
             status, control->locations_offset, control->locations_stride,
             control->locations_count) ||
         !section_fits(
             status, control->slots_offset, control->slots_stride,
-            control->slots_count)) {
+            control->slots_count) ||
+        !shares_fit(status, control)) {
         return -EPROTO;
     }
     return 0;
@@ -352,9 +367,13 @@ static int write_wanted(rmm_control_t *control)
     const section_t slots = {
         control->slots_offset, control->slots_stride, control->slots_count,
         offsetof(rmm_control_slot_t, limit_bytes)};
+    const section_t shares = {
+        control->shares_offset, control->shares_stride, control->shares_count,
+        offsetof(rmm_control_share_t, share_bytes)};
 
     const uint32_t wanted = control->is_trimming || control->is_reporting ||
                             has_limit_in(control, &locations) ||
+                            (shares.count > 0 && has_limit_in(control, &shares)) ||
                             has_limit_in(control, &slots);
     int error = write_word(control, wanted, offsetof(rmm_control_page_t, wanted));
 
@@ -415,6 +434,86 @@ rmm__control_slot_limit(rmm_control_t *control, uint32_t slot, uint32_t instance
     }
     return limit_at(
         control, slot_at(control, slot), offsetof(rmm_control_slot_t, limit_bytes));
+}
+
+/* --- shares ----------------------------------------------------------------------------- */
+
+bool rmm__control_takes_shares(const rmm_control_t *control, uint32_t location)
+{
+    return location < control->shares_count;
+}
+
+static uint64_t share_at(const rmm_control_t *control, uint32_t location)
+{
+    return control->shares_offset + (uint64_t)control->shares_stride * location;
+}
+
+int rmm__control_set_share(
+    rmm_control_t *control, uint32_t location, const rmm_share_t *share)
+{
+    const uint64_t at = share_at(control, location);
+    char group[RMM_SHARE_GROUP_BYTES] = "";
+    int error;
+
+    if (!rmm__control_takes_shares(control, location)) {
+        return -EINVAL;
+    }
+    snprintf(group, sizeof(group), "%s", share->group);
+    error = write_at(
+        control, group, sizeof(group), at + offsetof(rmm_control_share_t, group));
+    if (error == 0) {
+        error = write_at(
+            control, &share->limit_bytes, sizeof(share->limit_bytes),
+            at + offsetof(rmm_control_share_t, limit_bytes));
+    }
+    return error == 0 ? write_at(
+                            control, &share->share_bytes, sizeof(share->share_bytes),
+                            at + offsetof(rmm_control_share_t, share_bytes))
+                      : error;
+}
+
+int rmm__control_answer(rmm_control_t *control, uint32_t location, uint32_t number)
+{
+    int error = rmm__control_takes_shares(control, location) ? 0 : -EINVAL;
+
+    if (error == 0) {
+        error = write_at(
+            control, &number, sizeof(number),
+            share_at(control, location) + offsetof(rmm_control_share_t, answered));
+    }
+    if (error == 0) {
+        error = write_wanted(control);
+        wake_process(control);
+    }
+    return error;
+}
+
+int rmm__control_shares_changed(rmm_control_t *control)
+{
+    return write_wanted(control);
+}
+
+bool rmm__control_has_shares(rmm_control_t *control)
+{
+    const section_t shares = {
+        control->shares_offset, control->shares_stride, control->shares_count,
+        offsetof(rmm_control_share_t, share_bytes)};
+    uint32_t wanted;
+
+    return shares.count > 0 &&
+           read_at(
+               control->fd, &wanted, sizeof(wanted),
+               offsetof(rmm_control_page_t, wanted)) == 0 &&
+           wanted != 0 && has_limit_in(control, &shares);
+}
+
+uint64_t rmm__control_share(rmm_control_t *control, uint32_t location)
+{
+    return rmm__control_takes_shares(control, location)
+               ? limit_at(
+                     control, (int64_t)share_at(control, location),
+                     offsetof(rmm_control_share_t, share_bytes))
+               : RMM_SEGMENT_NO_LIMIT;
 }
 
 int rmm__control_begin_trim(

@@ -66,7 +66,8 @@ typedef struct rmm_segment_header {
     _Atomic(uint32_t) slots_high; /* slots from here on were never used */
     char driver[16];   /* "cuda", "hip", "sim" or "none" (host memory only so far) */
     char comm[32];     /* program name; NUL-terminated, like every string here */
-    char cmdline[304]; /* arguments separated by spaces, cut */
+    char cmdline[240]; /* arguments separated by spaces, cut */
+    char job[64];      /* RMM_JOB, if job_offset says so */
     /* the debug log's ring */
     uint32_t log_offset, log_stride,
         log_count; /* records; rmm_segment_log_t before them */
@@ -78,8 +79,9 @@ typedef struct rmm_segment_header {
     _Atomic(uint32_t) report_seen;      /* likewise, its report_number */
     /* the ring of refused allocations */
     uint32_t refusals_offset, refusals_stride,
-        refusals_count; /* records; rmm_segment_refusals_t before them */
-    uint32_t reserved1[3];
+        refusals_count;  /* records; rmm_segment_refusals_t before them */
+    uint32_t job_offset; /* of the job in the header; 0: a program that knows of none */
+    uint32_t reserved1[2];
 } rmm_segment_header_t;
 
 /* One statistic: where its uint64_t is in a record of `scope`, to which the words of
@@ -132,7 +134,13 @@ typedef struct rmm_segment_location {
     char uuid[48];
     char pci_bus_id[24];
     char name[64];
-    uint64_t reserved1[3]; /* figures begin on a cache line */
+    /* The three of growth: figures begin on a cache line. The daemon reads promised_bytes before
+     * reserved_bytes, so it finds in one of them what was taken before it lowered a share. */
+    _Atomic(uint64_t)
+        promised_bytes;             /* that threads are about to take from the driver */
+    _Atomic(uint64_t) wanted_bytes; /* more than the share, by threads that wait */
+    _Atomic(uint32_t) wanted_number; /* rises by 1 per request for a larger share */
+    uint32_t reserved1;
     union {
         uint64_t figures[24];
         struct {
@@ -241,6 +249,21 @@ typedef struct rmm_control_slot {
     _Atomic(uint64_t) limit_bytes; /* of current_bytes; RMM_SEGMENT_NO_LIMIT: none */
 } rmm_control_slot_t;
 
+/*
+ * A location's share of the limits of groups (a user, a job, a whole GPU). The program answers to
+ * limit_bytes of the location, too. It may take no more than the share; where that is
+ * RMM_SHARE_ASK it asks before it takes any, and goes on if the daemon does not answer.
+ */
+#define RMM_SHARE_ASK (UINT64_MAX - 1)
+#define RMM_SHARE_GROUP_BYTES 72u
+typedef struct rmm_control_share {
+    _Atomic(uint64_t) share_bytes; /* of reserved_bytes; RMM_SEGMENT_NO_LIMIT: none */
+    _Atomic(uint64_t) limit_bytes; /* of the group that leaves least, for messages */
+    _Atomic(uint32_t) answered; /* the last wanted_number; written after the others */
+    uint32_t reserved0;
+    char group[RMM_SHARE_GROUP_BYTES]; /* its name: "user 1001" */
+} rmm_control_share_t;
+
 /* The subject of a trim: a resource's instance_id, or a location's index with this bit. */
 #define RMM_TRIM_LOCATION 0x80000000u
 /* In place of bytes: the daemon waits no longer, nothing is to be done. */
@@ -256,7 +279,7 @@ typedef struct rmm_control_page {
     union {
         struct {
             _Atomic(uint32_t) trace_enable; /* not 0: allocation events are wanted */
-            _Atomic(uint32_t) wanted; /* not 0: there is a limit, a trim, or a report */
+            _Atomic(uint32_t) wanted; /* not 0: a limit, a share, a trim, or a report */
         };
         _Atomic(uint64_t) attention; /* not 0: one of the two, for allocations to see */
     };
@@ -267,10 +290,11 @@ typedef struct rmm_control_page {
     _Atomic(uint32_t) report_rows;   /* at most; 0: no caller waits for it any longer */
     _Atomic(uint32_t)
         request_count; /* rises with each request, after all of it; a futex */
-    uint32_t reserved0;
-    uint64_t reserved1[6];
+    uint32_t shares_offset, shares_stride, shares_count; /* 0: takes no shares */
+    uint64_t reserved1[5];
     rmm_control_location_t locations[RMM_SEGMENT_LOCATIONS];
     rmm_control_slot_t slots[RMM_SEGMENT_SLOTS];
+    rmm_control_share_t shares[RMM_SEGMENT_LOCATIONS];
 } rmm_control_page_t;
 
 /*
@@ -304,11 +328,14 @@ static_assert(sizeof(rmm_segment_header_t) == 512, "segment header layout is ABI
 static_assert(offsetof(rmm_segment_header_t, ready) == 52, "layout is ABI");
 static_assert(offsetof(rmm_segment_header_t, slots_high) == 92, "layout is ABI");
 static_assert(offsetof(rmm_segment_header_t, driver) == 96, "layout is ABI");
+static_assert(offsetof(rmm_segment_header_t, job) == 384, "layout is ABI");
+static_assert(offsetof(rmm_segment_header_t, job_offset) == 500, "layout is ABI");
 static_assert(offsetof(rmm_segment_header_t, log_offset) == 448, "layout is ABI");
 static_assert(offsetof(rmm_segment_header_t, stripes_stride) == 460, "layout is ABI");
 static_assert(sizeof(rmm_segment_schema_t) == 56, "schema layout is ABI");
 static_assert(offsetof(rmm_segment_schema_t, stripe_plus) == 52, "layout is ABI");
 static_assert(sizeof(rmm_segment_stripe_t) == 64, "a stripe is a line");
+static_assert(offsetof(rmm_segment_location_t, promised_bytes) == 168, "layout is ABI");
 static_assert(offsetof(rmm_segment_location_t, figures) == 192, "layout is ABI");
 static_assert(
     sizeof(rmm_segment_location_t) ==
@@ -336,6 +363,8 @@ static_assert(offsetof(rmm_segment_header_t, trim_seen) == 480, "layout is ABI")
 static_assert(offsetof(rmm_segment_header_t, report_seen) == 484, "layout is ABI");
 static_assert(sizeof(rmm_control_location_t) == 16, "control layout is ABI");
 static_assert(sizeof(rmm_control_slot_t) == 16, "control layout is ABI");
+static_assert(sizeof(rmm_control_share_t) == 96, "control layout is ABI");
+static_assert(offsetof(rmm_control_page_t, shares_offset) == 76, "layout is ABI");
 static_assert(offsetof(rmm_control_page_t, report_number) == 64, "layout is ABI");
 static_assert(offsetof(rmm_control_page_t, locations) == 128, "control layout is ABI");
 static_assert(offsetof(rmm_segment_layout_t, locations) % 64 == 0, "records on lines");

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "segment/clean_text.h"
+#include "segment/job_label.h"
 #include "segment/open_in.h"
 #include "segment/segment_name.h"
 #include "segment/segment_side.h"
@@ -213,6 +214,11 @@ static rmm_segment_verdict_t read_header(rmm_segment_t *segment, char *reason)
     rmm__text_clean(header->driver, sizeof(header->driver));
     rmm__text_clean(header->comm, sizeof(header->comm));
     rmm__text_clean(header->cmdline, sizeof(header->cmdline));
+    header->job[sizeof(header->job) - 1] = '\0';
+    if (header->job_offset != offsetof(rmm_segment_header_t, job) ||
+        !rmm__job_label_is_valid(header->job)) {
+        header->job[0] = '\0';
+    }
     return check_sections(header, reason);
 }
 

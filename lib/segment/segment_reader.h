@@ -216,6 +216,7 @@ typedef struct rmm_control {
     bool is_reporting; /* between begin_report and end_report */
     uint32_t locations_offset, locations_stride, locations_count;
     uint32_t slots_offset, slots_stride, slots_count;
+    uint32_t shares_offset, shares_stride, shares_count; /* 0: none */
 } rmm_control_t;
 
 int rmm__control_open(rmm_control_t *control, int dirfd, const rmm_segment_t *segment);

@@ -81,8 +81,9 @@ static inline member_t *fixture_process(fixture_t *fixture, pid_t pid)
         member->segment.name, sizeof(member->segment.name), "0.%016x",
         ++fixture->segments);
     fixture_control(member);
-    member->locations[0] = (member_location_t){0, fixture_gpu(fixture, "GPU-00000000")};
-    member->locations[1] = (member_location_t){RMM_SEGMENT_HOST_LOCATION, DEVICE_HOST};
+    member->locations[0].device = fixture_gpu(fixture, "GPU-00000000");
+    member->locations[1].location = RMM_SEGMENT_HOST_LOCATION;
+    member->locations[1].device = DEVICE_HOST;
     member->location_count = 2;
     snprintf(name, sizeof(name), "%d", (int)pid);
     assert_true(model_add_member(&fixture->model, member, name, pid));

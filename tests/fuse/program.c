@@ -11,6 +11,7 @@
  *   take ID BYTES, give ID BYTES, hole ID FREE LARGEST, refuse ID, close ID
  *   track ID STACKS   a tracking adaptor over host memory, with stacks if not 0
  *   borrow ID BYTES COUNT, return ID   COUNT blocks through it; all of them back
+ *   fill ID BYTES     blocks through it until one is refused
  *   pool ID           in its place a pool over the current device's cuda resource
  *   auto ID           in its place the pool that suits the device
  *   sleep ID, wake ID   that pool gives its memory to other programs, and takes it back
@@ -170,6 +171,20 @@ static bool do_borrow(struct tracker *tracker, const char *rest)
     return true;
 }
 
+static bool do_fill(struct tracker *tracker, const char *rest)
+{
+    size_t bytes;
+    while (sscanf(rest, "%zu", &bytes) == 1 && tracker->count < BORROWED_MAX) {
+        void **block = &tracker->blocks[tracker->count];
+        rmm_status_t status = rmm_resource_alloc(tracker->mr, bytes, 0, NULL, block);
+        if (status != RMM_OK) {
+            return status == RMM_ERR_OUT_OF_MEMORY;
+        }
+        tracker->bytes[tracker->count++] = bytes;
+    }
+    return false;
+}
+
 static bool do_return(struct tracker *tracker)
 {
     for (; tracker->count > 0; tracker->count--) {
@@ -198,6 +213,8 @@ obey_tracker(const char *verb, uint32_t id, const char *rest, bool *done_out)
         *done_out = tracker != NULL && !rmm_pool_wake(tracker->mr);
     } else if (strcmp(verb, "borrow") == 0) {
         *done_out = tracker != NULL && do_borrow(tracker, rest);
+    } else if (strcmp(verb, "fill") == 0) {
+        *done_out = tracker != NULL && do_fill(tracker, rest);
     } else if (strcmp(verb, "return") == 0) {
         *done_out = tracker != NULL && do_return(tracker);
     } else if (strcmp(verb, "untrack") == 0) {

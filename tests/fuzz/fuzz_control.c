@@ -78,8 +78,9 @@ static void add_program(world_t *world, int number)
     const gpu_identity_t gpu = {"GPU-00000000", "0000:01:00.0", "Sample", 1 << 20, 0};
     PROMISE(member != NULL);
     fixture_control(member);
-    member->locations[0] = (member_location_t){0, gpus_number(&world->model, &gpu)};
-    member->locations[1] = (member_location_t){1, DEVICE_HOST};
+    member->locations[0].device = gpus_number(&world->model, &gpu);
+    member->locations[1].location = 1;
+    member->locations[1].device = DEVICE_HOST;
     member->location_count = 2;
     world->members[number] = member;
 }

@@ -28,6 +28,12 @@ static inline void sample_control(rmm_control_page_t *page)
     page->slots_offset = offsetof(rmm_control_page_t, slots);
     page->slots_stride = sizeof(rmm_control_slot_t);
     page->slots_count = RMM_SEGMENT_SLOTS;
+    page->shares_offset = offsetof(rmm_control_page_t, shares);
+    page->shares_stride = sizeof(rmm_control_share_t);
+    page->shares_count = RMM_SEGMENT_LOCATIONS;
+    for (uint32_t i = 0; i < RMM_SEGMENT_LOCATIONS; i++) {
+        page->shares[i].share_bytes = RMM_SEGMENT_NO_LIMIT;
+    }
 }
 
 static inline void sample_schema(

@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "segment/segment_growth.h"
 #include "segment/segment_reader.h"
 #include "unit/segment_sample.h"
 
@@ -83,6 +84,12 @@ CASE(a_control_page_is_checked_like_a_segment)
     assert_int_equal(try_control(sizeof(page)), -EPROTO);
     make_page();
     page.locations_stride = 8;
+    assert_int_equal(try_control(sizeof(page)), -EPROTO);
+    make_page();
+    page.shares_stride = 88;
+    assert_int_equal(try_control(sizeof(page)), -EPROTO);
+    make_page();
+    page.shares_offset = 8;
     assert_int_equal(try_control(sizeof(page)), -EPROTO);
     make_page();
     page.locations_offset = 0; /* a request would overwrite the magic */
@@ -174,6 +181,7 @@ static rmm_control_t attach_wide(void)
     head->slots_offset = BEHIND;
     head->slots_stride = WIDE;
     head->slots_count = MANY;
+    head->shares_count = 0; /* as a program that takes none */
     assert_int_equal(
         rmm__control_attach(
             &control, runtime_put_file(&runtime, "wide", bytes, sizeof(bytes)),
@@ -229,6 +237,50 @@ CASE(the_records_of_a_page_are_where_it_says)
     assert_int_equal(rmm__control_limit_slot(&control, MANY, 1, 1), -EINVAL);
     assert_int_equal(rmm__control_limit_location(&control, FEW, 1), -EINVAL);
     assert_int_equal(rmm__control_location_limit(&control, FEW), RMM_SEGMENT_NO_LIMIT);
+    rmm__control_close(&control);
+}
+
+CASE(a_share_is_set_and_a_request_for_more_is_answered)
+{
+    const rmm_share_t share = {4096, 9000, "user 1001"};
+    const rmm_share_t none = {RMM_SEGMENT_NO_LIMIT, RMM_SEGMENT_NO_LIMIT, ""};
+    rmm_control_page_t now;
+    rmm_control_t control;
+
+    make_page();
+    assert_int_equal(
+        rmm__control_attach(
+            &control, runtime_put_file(&runtime, "page", &page, sizeof(page)),
+            geteuid()),
+        0);
+    assert_false(rmm__control_has_shares(&control));
+    assert_int_equal(rmm__control_set_share(&control, 3, &share), 0);
+    assert_int_equal(PAGE_WORD(&control, wanted), 0); /* it is told of all at once */
+    assert_int_equal(rmm__control_shares_changed(&control), 0);
+    assert_int_equal(PAGE_WORD(&control, wanted), 1);
+    assert_true(rmm__control_has_shares(&control));
+    assert_int_equal(PAGE_WORD(&control, request_count), 1);
+    assert_int_equal(rmm__control_answer(&control, 3, 77), 0);
+    assert_true(PAGE_WORD(&control, request_count) > 1);
+    assert_int_equal(pread(control.fd, &now, sizeof(now), 0), sizeof(now));
+    assert_int_equal(now.shares[3].share_bytes, 4096);
+    assert_int_equal(now.shares[3].limit_bytes, 9000);
+    assert_int_equal(now.shares[3].answered, 77);
+    assert_string_equal(now.shares[3].group, "user 1001");
+    assert_int_equal(rmm__control_share(&control, 3), 4096);
+    assert_int_equal(rmm__control_share(&control, 4), RMM_SEGMENT_NO_LIMIT);
+    assert_int_equal(rmm__control_location_limit(&control, 3), 0); /* its own */
+    assert_int_equal(rmm__control_set_share(&control, 3, &none), 0);
+    assert_int_equal(rmm__control_answer(&control, 3, 78), 0);
+    assert_false(rmm__control_has_shares(&control));
+    assert_int_equal(rmm__control_set_share(&control, 33, &share), -EINVAL);
+    assert_int_equal(rmm__control_answer(&control, 33, 1), -EINVAL);
+    assert_int_equal(rmm__control_share(&control, 33), RMM_SEGMENT_NO_LIMIT);
+    rmm__control_close(&control);
+
+    control = attach_wide();
+    assert_false(rmm__control_takes_shares(&control, 0));
+    assert_int_equal(rmm__control_set_share(&control, 0, &share), -EINVAL);
     rmm__control_close(&control);
 }
 

@@ -65,6 +65,7 @@ static const row_t header_rows[] = {
     ROW(rmm_segment_header_t, driver),
     ROW(rmm_segment_header_t, comm),
     ROW(rmm_segment_header_t, cmdline),
+    ROW(rmm_segment_header_t, job),
     ROW(rmm_segment_header_t, log_offset),
     ROW(rmm_segment_header_t, log_stride),
     ROW(rmm_segment_header_t, log_count),
@@ -78,6 +79,7 @@ static const row_t header_rows[] = {
     ROW(rmm_segment_header_t, refusals_offset),
     ROW(rmm_segment_header_t, refusals_stride),
     ROW(rmm_segment_header_t, refusals_count),
+    ROW(rmm_segment_header_t, job_offset),
     ROW(rmm_segment_header_t, reserved1),
 };
 
@@ -108,6 +110,9 @@ static const row_t location_rows[] = {
     ROW(rmm_segment_location_t, uuid),
     ROW(rmm_segment_location_t, pci_bus_id),
     ROW(rmm_segment_location_t, name),
+    ROW(rmm_segment_location_t, promised_bytes),
+    ROW(rmm_segment_location_t, wanted_bytes),
+    ROW(rmm_segment_location_t, wanted_number),
     ROW(rmm_segment_location_t, reserved1),
     ROW(rmm_segment_location_t, figures),
 };
@@ -189,10 +194,19 @@ static const row_t control_rows[] = {
     ROW(rmm_control_page_t, report_number),
     ROW(rmm_control_page_t, report_rows),
     ROW(rmm_control_page_t, request_count),
-    ROW(rmm_control_page_t, reserved0),
+    ROW(rmm_control_page_t, shares_offset),
+    ROW(rmm_control_page_t, shares_stride),
+    ROW(rmm_control_page_t, shares_count),
     ROW(rmm_control_page_t, reserved1),
     ROW(rmm_control_page_t, locations),
     ROW(rmm_control_page_t, slots),
+    ROW(rmm_control_page_t, shares),
+};
+
+static const row_t control_share_rows[] = {
+    ROW(rmm_control_share_t, share_bytes), ROW(rmm_control_share_t, limit_bytes),
+    ROW(rmm_control_share_t, answered),    ROW(rmm_control_share_t, reserved0),
+    ROW(rmm_control_share_t, group),
 };
 
 static const row_t control_location_rows[] = {
@@ -297,6 +311,7 @@ static const table_t tables[] = {
     TABLE("## Control page", control_rows, rmm_control_page_t),
     TABLE("## Control of a location", control_location_rows, rmm_control_location_t),
     TABLE("## Control of a slot", control_slot_rows, rmm_control_slot_t),
+    TABLE("## Share of a location", control_share_rows, rmm_control_share_t),
     TABLE("## Leaks", leaks_rows, rmm_leaks_header_t),
     TABLE("## A module", leaks_module_rows, rmm_leaks_module_t),
     TABLE("## A leak", leak_rows, rmm_leaks_row_t),

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shares of programs; see sharing_out.h. */
+#include "programs/sharing_out.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/apportion.h"
+#include "model/tree.h"
+#include "segment/limits_mark.h"
+#include "segment/list.h"
+#include "segment/segment_growth.h"
+#include "segments/dirs.h"
+#include "support/daemon_log.h"
+
+#define REST 4u
+
+_Static_assert(LIMIT_HOST == DEVICE_HOST, "limits.h does not know the model");
+
+/* While it runs. */
+typedef struct run {
+    model_t *model;
+    apportion_t sums;
+    uint32_t pot_room, party_room;
+    bool failed; /* no memory */
+} run_t;
+
+/* What a party is: a location of a segment. */
+typedef struct place {
+    member_t *member;
+    member_location_t *at;
+} place_t;
+
+static place_t place_of(const party_t *party)
+{
+    member_location_t *at = party->subject;
+    return (place_t){at->member, at};
+}
+
+/* --- notices -------------------------------------------------------------------------- */
+
+void sharing_out_touched(model_t *model, member_t *member)
+{
+    if (model->limits.is_started) {
+        member->may_ask = true;
+        model->sharing.is_asked = true;
+    }
+}
+
+/* Another user's daemon leaves alone what root's has given. */
+void sharing_out_met(model_t *model, member_t *member)
+{
+    if (!model->limits.is_started && model->uid == 0 && member->has_control &&
+        rmm__control_has_shares(&member->control)) {
+        model->limits.is_started = model->limits.is_due = true;
+    }
+    sharing_out_touched(model, member);
+}
+
+static bool is_watched(const model_t *model)
+{
+    return model->dirs != NULL && model->dirs->inotify_fd >= 0;
+}
+
+bool sharing_out_is_due(const model_t *model)
+{
+    const sharing_t *sharing = &model->sharing;
+    return model->limits.is_started &&
+           (model->limits.is_due || sharing->is_asked || sharing->has_moved ||
+            sharing->changes != model->changes);
+}
+
+void sharing_out_mark(const model_t *model, bool in_force)
+{
+    for (uint32_t i = 0; model->dirs != NULL && i < model->dirs->count; i++) {
+        const segment_dir_t *dir = model->dirs->list[i];
+        if (!dir->gone) {
+            rmm__limits_mark(dir->fd, in_force);
+        }
+    }
+}
+
+/* --- pots ----------------------------------------------------------------------------- */
+
+static void add_pot(run_t *run, const job_t *job, uint32_t limit, uint32_t device)
+{
+    apportion_t *sums = &run->sums;
+    pot_t *pots =
+        rmm__list_make_room(sums->pots, sums->pot_count, &run->pot_room, sizeof(pot_t));
+    if (pots == NULL || sums->pot_count >= UINT16_MAX) {
+        run->failed = true;
+    }
+    if (pots != NULL) {
+        sums->pots = pots;
+    }
+    if (!run->failed) {
+        pots[sums->pot_count++] = (pot_t){
+            .limit_bytes = run->model->limits.items[limit].limit_bytes,
+            .group = job,
+            .device = device,
+            .limit = limit};
+    }
+}
+
+static void add_pots_of(run_t *run, const job_t *job, uint32_t limit)
+{
+    const limit_t *of = &run->model->limits.items[limit];
+    if (of->device != LIMIT_EACH_GPU) {
+        add_pot(run, job, limit, of->device);
+        return;
+    }
+    for (uint32_t i = 0; i < run->model->gpu_count && !run->failed; i++) {
+        add_pot(run, job, limit, i);
+    }
+}
+
+static int compare_pots(const void *left, const void *right)
+{
+    const pot_t *a = left, *b = right;
+    if (a->group != b->group) {
+        return a->group < b->group ? -1 : 1;
+    }
+    return (a->device > b->device) - (a->device < b->device);
+}
+
+/* For each limit the jobs that it is for. */
+static void find_pots(run_t *run)
+{
+    const model_t *model = run->model;
+    for (uint32_t i = 0; i < model->limits.count && !run->failed; i++) {
+        if (limit_is_of(&model->limits.items[i], NULL)) {
+            add_pots_of(run, NULL, i);
+        }
+        for (uint32_t k = 0; k < model->jobs.count && !run->failed; k++) {
+            const job_t *job = model->jobs.items[k];
+            if (job->processes > 0 && limit_is_of(&model->limits.items[i], job)) {
+                add_pots_of(run, job, i);
+            }
+        }
+    }
+    if (run->sums.pot_count > 0) {
+        qsort(run->sums.pots, run->sums.pot_count, sizeof(pot_t), compare_pots);
+    }
+}
+
+/* The first pot of the group that is not before the device. */
+static uint32_t first_pot(const run_t *run, const job_t *job, uint32_t device)
+{
+    const pot_t wanted = {.group = job, .device = device};
+    uint32_t low = 0, high = run->sums.pot_count;
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        if (compare_pots(&run->sums.pots[middle], &wanted) < 0) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+static bool has_pots(const run_t *run, const job_t *job)
+{
+    uint32_t at = first_pot(run, job, 0);
+    return at < run->sums.pot_count && run->sums.pots[at].group == job;
+}
+
+static void put_into_pots(const run_t *run, party_t *party, const job_t *job)
+{
+    uint32_t device = place_of(party).at->device;
+    for (uint32_t i = first_pot(run, job, device);
+         i < run->sums.pot_count && run->sums.pots[i].group == job &&
+         run->sums.pots[i].device == device &&
+         party->pot_count < APPORTION_POTS_OF_PARTY;
+         i++) {
+        party->pots[party->pot_count++] = (uint16_t)i;
+    }
+}
+
+/* --- parties -------------------------------------------------------------------------- */
+
+static void look_for_request(const model_t *model, party_t *party)
+{
+    place_t place = place_of(party);
+    rmm_growth_t growth;
+    if ((place.member->may_ask || !is_watched(model)) &&
+        rmm__segment_growth(&place.member->segment, place.at->location, &growth) &&
+        growth.wanted_number != place.at->claim.answered) {
+        party->asks = true;
+        party->wanted_bytes = growth.wanted_bytes;
+        place.at->asked = growth.wanted_number;
+    }
+}
+
+static void add_party(run_t *run, member_t *member, member_location_t *at)
+{
+    apportion_t *sums = &run->sums;
+    const process_t *process = member->process;
+    party_t *parties = rmm__list_make_room(
+        sums->parties, sums->party_count, &run->party_room, sizeof(party_t));
+    if (parties == NULL) {
+        run->failed = true;
+        return;
+    }
+    sums->parties = parties;
+    party_t *party = &parties[sums->party_count++];
+    *party = (party_t){.claim = &at->claim, .subject = at};
+    at->member = member;
+    party->takes_shares = member->has_control &&
+                          rmm__control_takes_shares(&member->control, at->location);
+    put_into_pots(run, party, NULL);
+    for (uint32_t kind = 0; kind < JOB_KIND_COUNT; kind++) {
+        if (process->jobs[kind] != NULL) {
+            put_into_pots(run, party, process->jobs[kind]);
+        }
+    }
+    look_for_request(run->model, party);
+}
+
+static void find_parties(run_t *run)
+{
+    const model_t *model = run->model;
+    for (uint32_t i = 0; i < model->member_count && !run->failed; i++) {
+        member_t *member = model->members[i];
+        for (uint32_t k = 0; k < member->location_count && !run->failed; k++) {
+            if (member->state == MEMBER_LIVE) {
+                add_party(run, member, &member->locations[k]);
+            }
+        }
+    }
+}
+
+/* --- shares --------------------------------------------------------------------------- */
+
+static uint64_t read_use(const party_t *party, void *arg)
+{
+    place_t place = place_of(party);
+    rmm_growth_t growth;
+    (void)arg;
+    return rmm__segment_growth(&place.member->segment, place.at->location, &growth)
+               ? growth.used_bytes
+               : 0;
+}
+
+static void set_share(const party_t *party, const pot_t *least, void *arg)
+{
+    const run_t *run = arg;
+    place_t place = place_of(party);
+    char group[LIMIT_GROUP_BYTES] = "";
+    rmm_share_t share = {party->claim->share_bytes, UINT64_MAX, group};
+    if (least != NULL) {
+        limit_print_group(&run->model->limits.items[least->limit], group);
+        share.limit_bytes = least->limit_bytes;
+    }
+    if (rmm__control_set_share(&place.member->control, place.at->location, &share) ==
+        0) {
+        place.member->is_share_new = true;
+    }
+}
+
+/* A location that the program has not used yet: it asks first if it is in a group of a limit. */
+static void set_asking(const run_t *run, member_t *member)
+{
+    bool asks = has_pots(run, NULL);
+    for (uint32_t kind = 0; kind < JOB_KIND_COUNT && !asks; kind++) {
+        const job_t *job = member->process->jobs[kind];
+        asks = job != NULL && has_pots(run, job);
+    }
+    if (member->asks_first == (asks ? ASKS_FIRST : ASKS_NOT)) {
+        return;
+    }
+    member->asks_first = asks ? ASKS_FIRST : ASKS_NOT;
+    const rmm_share_t share = {
+        asks ? RMM_SHARE_ASK : RMM_SEGMENT_NO_LIMIT, UINT64_MAX, ""};
+    for (uint32_t i = 0; i < RMM_SEGMENT_LOCATIONS; i++) {
+        bool is_known = false;
+        for (uint32_t k = 0; k < member->location_count && !is_known; k++) {
+            is_known = member->locations[k].location == i;
+        }
+        if (!is_known && rmm__control_takes_shares(&member->control, i)) {
+            (void)rmm__control_set_share(&member->control, i, &share);
+            member->is_share_new = true;
+        }
+    }
+}
+
+static void answer(const run_t *run)
+{
+    for (uint32_t i = 0; i < run->sums.party_count; i++) {
+        const party_t *party = &run->sums.parties[i];
+        place_t place = place_of(party);
+        if (party->asks) {
+            place.at->claim.answered = place.at->asked;
+            (void)rmm__control_answer(
+                &place.member->control, place.at->location, place.at->asked);
+            place.member->is_share_new = false;
+        }
+    }
+}
+
+static void tell_members(const run_t *run)
+{
+    for (uint32_t i = 0; i < run->model->member_count; i++) {
+        member_t *member = run->model->members[i];
+        member->may_ask = false;
+        if (member->state != MEMBER_LIVE || !member->has_control) {
+            continue;
+        }
+        set_asking(run, member);
+        if (member->is_share_new) {
+            (void)rmm__control_shares_changed(&member->control);
+            member->is_share_new = false;
+        }
+    }
+}
+
+/* --- all ------------------------------------------------------------------------------ */
+
+static void share_out(model_t *model)
+{
+    run_t run = {
+        .model = model, .sums = {.read = read_use, .set = set_share, .arg = &run}};
+    find_pots(&run);
+    find_parties(&run);
+    if (run.failed) {
+        log_warn("limits of groups are not shared out: out of memory");
+    } else {
+        run.sums.first =
+            run.sums.party_count > 0 ? model->sharing.turn++ % run.sums.party_count : 0;
+        apportion_run(&run.sums);
+        answer(&run);
+        tell_members(&run);
+    }
+    free(run.sums.pots);
+    free(run.sums.parties);
+}
+
+void sharing_out(model_t *model, bool at_once)
+{
+    sharing_t *sharing = &model->sharing;
+    uint64_t begin = rmm__clock_ns(CLOCK_MONOTONIC);
+    bool is_polled = model->limits.is_started && !is_watched(model);
+    if ((!sharing_out_is_due(model) && !is_polled) ||
+        (!at_once && begin < sharing->next_ns)) {
+        return;
+    }
+    if (model->limits.is_due) {
+        sharing_out_mark(model, model->limits.count > 0);
+    }
+    model->limits.is_due = sharing->is_asked = sharing->has_moved = false;
+    sharing->changes = model->changes;
+    share_out(model);
+    uint64_t end = rmm__clock_ns(CLOCK_MONOTONIC);
+    sharing->next_ns = end + REST * (end - begin);
+}
