@@ -8,10 +8,15 @@
 "use strict";
 (() => {
     const find = (id) => document.getElementById(id);
-    const state = Object.assign({ open: [], filter: "", seconds: "10" }, history.state);
+    const state = Object.assign({ open: [], left: {}, filter: "", seconds: "10" }, history.state);
 
     function keep() {
-        state.open = [...document.querySelectorAll("details[open]")].map((row) => row.id);
+        state.open = [];
+        for (const row of document.querySelectorAll("details[open]")) {
+            const inside = row.querySelector(".scroll");
+            state.open.push(row.id);
+            state.left[row.id] = inside !== null ? inside.scrollLeft : 0;
+        }
         state.filter = find("filter").value;
         state.seconds = find("seconds").value;
         history.replaceState(state, "");
@@ -27,12 +32,15 @@
 
     function restore() {
         for (const row of document.querySelectorAll("details")) {
+            const inside = row.querySelector(".scroll");
             row.open = state.open.includes(row.id);
+            if (row.open && inside !== null && state.left[row.id] > 0) {
+                inside.scrollLeft = state.left[row.id];
+            }
         }
         filter();
     }
 
-    /* Throws if the answer is no page. */
     function show(next) {
         const focused = document.activeElement.closest("details");
         document.querySelector("main").replaceWith(next.querySelector("main"));
@@ -53,9 +61,12 @@
         try {
             const answer = await fetch(location.href,
                 { cache: "no-store", signal: AbortSignal.timeout(15000) });
-            const text = await answer.text();
+            const next = new DOMParser().parseFromString(await answer.text(), "text/html");
+            if (!answer.ok || next.querySelector("main") === null) {
+                throw new Error("no page");
+            }
             keep();
-            show(new DOMParser().parseFromString(text, "text/html"));
+            show(next);
         } catch (error) {
             find("stale").textContent = "no answer since then";
             find("stale").hidden = false;

@@ -97,6 +97,11 @@ for uid in 0 65534; do
     python3 "$work/hand_on.py" "$mnt/index.html" "$uid" || fail "a descriptor of $uid's"
 done
 
+# What the texts are made of, and the page's script in a browser.
+cat "$mnt/index.html" >"$work/page"
+cat "$mnt/$pool/map.svg" >"$work/map.svg"
+python3 "$(dirname "$test_path")/page_checks.py" "$work/page" "$work/map.svg" "$work" || fail "page_checks.py: see above"
+
 # A browser makes of it what is in it: two programs, and no element of a hostile name.
 for browser in chromium-headless-shell chromium ""; do
     ! command -v "$browser" >/dev/null || break
