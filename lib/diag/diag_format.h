@@ -104,6 +104,8 @@ typedef struct rmm_diag_header {
                             missing; 0: no block is judged */
     _Atomic(uint64_t) left_count,
         left_bytes; /* of blocks that their resource freed at its end */
+    char run[40];   /* which rmm-run the process belongs to: its RMM_RUN; "": none */
+    char rank[24];  /* as its launcher says; "": none */
 } rmm_diag_header_t;
 
 typedef struct rmm_diag_kernel {
@@ -265,7 +267,7 @@ typedef struct rmm_diag_resource {
     static_assert(sizeof(type) == (bytes), #name ": docs/diag-format.md");
 RMM_DIAG_SECTION_MAP(RMM_DIAG_SECTION)
 #undef RMM_DIAG_SECTION
-static_assert(sizeof(rmm_diag_header_t) == 576, "diag header layout is ABI");
+static_assert(sizeof(rmm_diag_header_t) == 640, "diag header layout is ABI");
 static_assert(
     offsetof(rmm_diag_header_t, ready) == 24 &&
         offsetof(rmm_diag_header_t, mode) == 40 &&

@@ -76,6 +76,8 @@ int rmm__diag_attach(rmm_diag_file_t *file, int fd)
             atomic_load_explicit(&header->modes_on, memory_order_relaxed), file->modes);
     }
     rmm__text_clean(header->source, sizeof(header->source));
+    rmm__text_clean(header->run, sizeof(header->run));
+    rmm__text_clean(header->rank, sizeof(header->rank));
     file->fd = fd;
     return 0;
 }

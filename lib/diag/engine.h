@@ -50,6 +50,7 @@ typedef struct rmm_diag_engine_desc {
     rmm_mode_source_fn source; /* of the events; may be NULL (mode_switch.h) */
     void *timeline; /* as memory, rmm__timeline_file_bytes(); NULL: none is kept */
     uint32_t timeline_events; /* that it has room for */
+    const char *run, *rank;   /* of the process; NULL: none; copied and cut */
     rmm_driver_memory_t driver_memory;
     rmm_guard_queue_fn queue; /* for guards (guards.h); NULL: that mode does nothing */
 } rmm_diag_engine_desc_t;

@@ -8,6 +8,7 @@
 #include "diag/resource_names.h"
 #include "diag/verdicts.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 static const rmm_checker_t *const checkers[] = {
@@ -162,6 +163,11 @@ static void place_sections(rmm_diag_engine_t *engine)
         .functions = (void *)(memory + header->functions.offset)};
 }
 
+static void note_text(char *to, size_t bytes, const char *text)
+{
+    snprintf(to, bytes, "%s", text != NULL ? text : "");
+}
+
 rmm_diag_engine_t *rmm__diag_engine_create(const rmm_diag_engine_desc_t *desc)
 {
     rmm_diag_engine_t *engine = calloc(1, sizeof(*engine));
@@ -171,6 +177,8 @@ rmm_diag_engine_t *rmm__diag_engine_create(const rmm_diag_engine_desc_t *desc)
     }
     engine->header = desc->memory;
     lay_out(engine->header, desc->row_count, desc->kernel_count);
+    note_text(engine->header->run, sizeof(engine->header->run), desc->run);
+    note_text(engine->header->rank, sizeof(engine->header->rank), desc->rank);
     place_sections(engine);
     rmm__mutex_init(&engine->lock);
     rmm__stacks_init(&engine->stacks, engine->header);

@@ -11,6 +11,7 @@
  *              are followed, so that modes can be switched on; unset or empty: stay idle
  *   RMM_DIAG_QUARANTINE  in mode bounds: how many freed bytes each pool keeps from being
  *              reused; unset: none
+ *   RMM_RUN    which rmm-run the process belongs to; unset: none
  *   RMM_TIMELINE  how many events to keep for a timeline (diag/timeline_format.h); unset: none
  *
  * A program must never fail because of it: whatever goes wrong ends in `source` of the
@@ -256,6 +257,19 @@ make_timeline(const rmm_diag_services_v1_t *services, rmm_diag_engine_desc_t *de
     }
 }
 
+/* NULL: no launcher says one. */
+static const char *find_rank(void)
+{
+    static const char *const names[] = {
+        "RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"};
+    const char *rank = NULL;
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && rank == NULL; i++) {
+        rank = getenv(names[i]);
+    }
+    return rank;
+}
+
 /* 0 for text that is no number; rmm-run refuses it. */
 static uint64_t read_quarantine(void)
 {
@@ -294,6 +308,8 @@ make_engine(const rmm_diag_services_v1_t *services, uint32_t modes)
         .kernel_count = KERNEL_COUNT,
         .demangle = find_demangler(),
         .modes = modes,
+        .run = getenv("RMM_RUN"),
+        .rank = find_rank(),
         .driver_memory = driver_memory(is_real),
         .queue = find_queue(services),
         .source = is_real ? inject_cupti_set_modes : NULL};

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static const int passed_on[] = {SIGHUP, SIGTERM, SIGUSR1, SIGUSR2};
@@ -71,14 +72,22 @@ static int read_error(int error_fd)
     return got == (ssize_t)sizeof(error) ? error : 0;
 }
 
+typedef struct looker {
+    run_look_fn look;
+    void *arg;
+} looker_t;
+
 /* 0 when it has ended, or an errno. */
-static int wait_for(run_child_t *child, const sigset_t *signals)
+static int wait_for(run_child_t *child, const sigset_t *signals, const looker_t *looker)
 {
+    const struct timespec pause = {.tv_sec = RUN_LOOK_SECONDS};
     pid_t ended = 0;
     while (ended == 0) {
         siginfo_t signal;
-        int number = sigwaitinfo(signals, &signal);
-        if (number == SIGCHLD) {
+        int number = sigtimedwait(signals, &signal, &pause);
+        if (number < 0 && errno == EAGAIN) {
+            looker->look(looker->arg);
+        } else if (number == SIGCHLD) {
             ended = waitpid(child->pid, &child->status, WNOHANG);
         } else if (number > 0 && is_passed_on(&signal)) {
             (void)kill(child->pid, number);
@@ -86,11 +95,14 @@ static int wait_for(run_child_t *child, const sigset_t *signals)
             return errno;
         }
     }
-    return ended > 0 ? 0 : errno;
+    int error = ended > 0 ? 0 : errno;
+    looker->look(looker->arg);
+    return error;
 }
 
-int run_child(char **argv, run_child_t *child_out)
+int run_child(char **argv, run_child_t *child_out, run_look_fn look, void *arg)
 {
+    const looker_t looker = {look, arg};
     /* Ignored, it would take the child's status. Set before the fork: that drops pending ones. */
     const struct sigaction usual = {.sa_handler = SIG_DFL};
     found_signals_t found;
@@ -110,7 +122,7 @@ int run_child(char **argv, run_child_t *child_out)
     (void)close(error_pipe[1]);
     if (child_out->pid > 0) {
         error = read_error(error_pipe[0]);
-        int wait_error = wait_for(child_out, &signals);
+        int wait_error = wait_for(child_out, &signals, &looker);
         error = error != 0 ? error : wait_error;
     }
     (void)close(error_pipe[0]);

@@ -18,9 +18,13 @@ typedef struct run_child {
     uint64_t since_ns; /* CLOCK_REALTIME before it was started; the caller's */
 } run_child_t;
 
+/* Called each RUN_LOOK_SECONDS while the program runs, and once after its end. */
+#define RUN_LOOK_SECONDS 1
+typedef void (*run_look_fn)(void *arg);
+
 /* Runs argv[0], found on PATH, and waits for its end. 0, or the errno for which it could not be
  * run. One call a process. */
-int run_child(char **argv, run_child_t *child_out);
+int run_child(char **argv, run_child_t *child_out, run_look_fn look, void *arg);
 
 /* Ends this process with the child's exit status, or by the signal that ended the child. */
 void run_end_like(const run_child_t *child) __attribute__((noreturn));

@@ -92,8 +92,8 @@ static void say_missing(run_left_t *left)
     if (left->segment[0] == '\0' && left->other_pid != 0) {
         snprintf(
             left->missing, sizeof(left->missing),
-            "the program left no segment, but process %d did: if that is a child "
-            "of the program, start it with rmm-run itself",
+            "the program left no segment, but process %d did, which was not started "
+            "under this rmm-run",
             (int)left->other_pid);
     } else if (left->segment[0] == '\0') {
         snprintf(

@@ -26,10 +26,11 @@
 #include "diag/modes.h"
 #include "run/child.h"
 #include "run/inject_path.h"
+#include "run/job.h"
 #include "run/left.h"
 #include "run/privileged.h"
-#include "run/report.h"
 #include "run/suppressions.h"
+#include "run/tell.h"
 #include "run/timeline.h"
 #include "segment/runtime_dir.h"
 #include "timeline/pictures.h"
@@ -52,6 +53,7 @@ typedef struct run_options {
     const char *suppressions; /* the same */
     const char *timeline;     /* the same */
     const char *trace;        /* the same */
+    const char *only;         /* a glob; NULL: all */
     const char *quarantine;   /* bytes; NULL: as the environment says */
     uint64_t timeline_events;
     bool summary;
@@ -137,6 +139,9 @@ static const tool_option_t table[] = {
      "by the program, and /rmm shows the findings"},
     {"report", 0, "FILE", parse_path, offsetof(run_options_t, report),
      "write the findings to FILE as JSON when the program has ended"},
+    {"only", 0, "GLOB", parse_path, offsetof(run_options_t, only),
+     "report only on processes, of those that the program\n"
+     "starts, whose command matches GLOB"},
     {"fail-on-finding", 0, NULL, NULL, offsetof(run_options_t, fail_on_finding),
      "exit with 86 if there are findings other than hints"},
     {"fail-on-leak", 0, NULL, NULL, offsetof(run_options_t, fail_on_leak),
@@ -247,68 +252,6 @@ static bool open_report(const run_options_t *options, output_t *output)
     return false;
 }
 
-static bool
-write_report(const run_options_t *options, const run_report_t *report, output_t *output)
-{
-    bool written = run_report_print_json(report, output->file);
-    if (!written) {
-        output_discard(output);
-    }
-    written = written && output_commit(output);
-    if (!written) {
-        tool_error("--report: cannot write %s: %s", options->report, strerror(errno));
-    }
-    return written;
-}
-
-/* Whether anything was looked at: otherwise "no findings" means nothing. */
-static bool has_looked(const run_report_t *report, const char *option)
-{
-    bool looked = report->missing[0] == '\0' && strcmp(report->source, "active") == 0;
-    if (!looked) {
-        tool_error(
-            "%s: nothing was diagnosed: %s", option,
-            report->missing[0] != '\0' ? report->missing : report->source);
-    }
-    return looked;
-}
-
-/* Occurrences that are errors only if the program later does something else as well. */
-static uint64_t hints(const run_report_t *report)
-{
-    uint64_t count = 0;
-    for (uint32_t i = 0; i < report->finding_count; i++) {
-        bool is_hint = report->findings[i].confidence == RMM_DIAG_HINT;
-        count += is_hint ? report->findings[i].count : 0;
-    }
-    return count;
-}
-
-/* 0: as the program ended. */
-static int
-tell(const run_options_t *options, const run_report_t *report, output_t *output)
-{
-    bool is_written = output->file == NULL || write_report(options, report, output);
-    if (options->summary && !run_report_print(report, stderr)) {
-        is_written = false; /* stderr cannot say so: the status does */
-    }
-    if (!is_written) {
-        return EXIT_OWN_FAILURE;
-    }
-    if (!options->fail_on_finding && !options->fail_on_leak) {
-        return 0;
-    }
-    if (!has_looked(
-            report,
-            options->fail_on_finding ? "--fail-on-finding" : "--fail-on-leak")) {
-        return EXIT_OWN_FAILURE;
-    }
-    bool has_finding =
-        options->fail_on_finding && report->findings_total > hints(report);
-    bool has_leak = options->fail_on_leak && report->usage.leaked_count > 0;
-    return has_finding || has_leak ? EXIT_FINDING : 0;
-}
-
 static bool read_suppressions(
     const run_options_t *options, run_suppressions_t *suppressions, int *status_out)
 {
@@ -325,27 +268,69 @@ typedef struct results {
     const char *program;
     pid_t pid;
     run_left_t left;
+    run_job_t job;
     run_suppressions_t suppressions;
     output_t report; /* not open where none is wanted; so the pictures */
     pictures_t pictures;
 } results_t;
 
+static bool write_report(const run_options_t *options, bool is_whole, output_t *output)
+{
+    if (output->file == NULL) {
+        return is_whole;
+    }
+    if (!is_whole) {
+        output_discard(output);
+    }
+    bool written = is_whole && output_commit(output);
+    if (!written) {
+        tool_error("--report: cannot write %s: %s", options->report, strerror(errno));
+    }
+    return written;
+}
+
 /* 0: as the program ended. */
+static int judge(const run_options_t *options, const run_told_t *told)
+{
+    bool is_wanted = options->fail_on_finding || options->fail_on_leak;
+    if (is_wanted && told->processes == 0) {
+        tool_error(
+            "%s: nothing was diagnosed: %s",
+            options->fail_on_finding ? "--fail-on-finding" : "--fail-on-leak",
+            told->why);
+        return EXIT_OWN_FAILURE;
+    }
+    return (options->fail_on_finding && told->findings > 0) ||
+                   (options->fail_on_leak && told->leaks > 0)
+               ? EXIT_FINDING
+               : 0;
+}
+
+/* The same. */
 static int report_on(const run_options_t *options, results_t *results)
 {
-    run_report_t report;
-    if (!run_report_read(&report, results->program, results->pid, &results->left)) {
+    const run_tell_t tell = {
+        .program = results->program,
+        .pid = results->pid,
+        .left = &results->left,
+        .job = &results->job,
+        .only = options->only,
+        .suppressions = &results->suppressions,
+        .summary = options->summary,
+        .json = results->report.file};
+    run_told_t told;
+    if (!run_tell(&tell, &told)) {
         tool_error("no memory for the report");
         output_discard(&results->report);
         return EXIT_OWN_FAILURE;
     }
-    run_suppressions_apply(&results->suppressions, &report);
-    int status = tell(options, &report, &results->report);
-    if (report.missing[0] == '\0') {
+    if (!write_report(options, told.is_written, &results->report)) {
+        return EXIT_OWN_FAILURE;
+    }
+    if (told.processes > 0) {
         run_suppressions_print(&results->suppressions);
     }
-    run_report_free(&report);
-    return status;
+    return judge(options, &told);
 }
 
 /* The same. */
@@ -404,31 +389,44 @@ static int become_program(char **argv)
     return cannot_run(argv[0], errno);
 }
 
+static void look(void *job)
+{
+    run_job_look(job);
+}
+
+static void close_results(results_t *results)
+{
+    run_job_close(&results->job);
+    run_suppressions_free(&results->suppressions);
+}
+
 static int run_and_report(const run_options_t *options, char **argv)
 {
     run_child_t child = {.since_ns = rmm__clock_ns(CLOCK_REALTIME)};
-    results_t results = {.program = argv[0]};
+    results_t results = {.program = argv[0], .job.dirfd = -1};
     int status;
     if (!read_suppressions(options, &results.suppressions, &status)) {
         return status;
     }
-    if (!can_find_results() || !open_results(options, &results)) {
-        run_suppressions_free(&results.suppressions);
+    if (!can_find_results() || !run_job_open(&results.job, child.since_ns) ||
+        !open_results(options, &results)) {
+        close_results(&results);
         return options->is_implied ? become_program(argv) : EXIT_OWN_FAILURE;
     }
-    int error = run_child(argv, &child);
+    int error = run_child(argv, &child, look, &results.job);
     if (error != 0) {
         output_discard(&results.report);
         pictures_discard(&results.pictures);
-        run_suppressions_free(&results.suppressions);
+        close_results(&results);
         return cannot_run(argv[0], error);
     }
     results.pid = child.pid;
     (void)signal(SIGPIPE, SIG_IGN); /* a closed stderr costs no other result */
     run_left_open(&results.left, child.pid, child.since_ns);
+    run_job_settle(&results.job);
     status = tell_all(options, &results);
     run_left_close(&results.left);
-    run_suppressions_free(&results.suppressions);
+    close_results(&results);
     if (status != 0 && !WIFSIGNALED(child.status)) {
         return status;
     }

@@ -28,22 +28,32 @@ static void print_not_shown(const run_report_t *report, FILE *out)
     }
 }
 
-bool run_report_print(const run_report_t *report, FILE *out)
+bool run_report_print_title(const run_report_t *report, FILE *out)
 {
+    fputs("rmm-run: ", out);
+    foreign_text_print(report->program, out);
     if (report->missing[0] != '\0') {
-        fputs("rmm-run: ", out);
-        foreign_text_print(report->program, out);
         fprintf(out, ": nothing was diagnosed: %s\n", report->missing);
         return fflush(out) == 0 && ferror(out) == 0;
     }
-    fputs("rmm-run: ", out);
-    foreign_text_print(report->program, out);
+    if (report->rank[0] != '\0') {
+        fputs(", rank ", out);
+        foreign_text_print(report->rank, out);
+    }
     fprintf(
-        out, " (pid %d): %" PRIu64 " %s (modes %s: %s; %" PRIu64 " %s)\n",
-        (int)report->pid, report->findings_total,
-        report->findings_total == 1 ? "finding" : "findings", report->modes,
-        report->source, report->launches,
+        out, " (pid %d%s): %" PRIu64 " %s (modes %s: %s; %" PRIu64 " %s)\n",
+        (int)report->pid, report->is_live ? ", still running" : "",
+        report->findings_total, report->findings_total == 1 ? "finding" : "findings",
+        report->modes, report->source, report->launches,
         report->launches == 1 ? "launch" : "launches");
+    return fflush(out) == 0 && ferror(out) == 0;
+}
+
+bool run_report_print(const run_report_t *report, FILE *out)
+{
+    if (!run_report_print_title(report, out) || report->missing[0] != '\0') {
+        return ferror(out) == 0;
+    }
     for (uint32_t i = 0; i < report->finding_count; i++) {
         run_finding_print(&report->findings[i], out);
         run_stacks_print(&report->stacks[i], out);
@@ -138,6 +148,8 @@ static bool fill(const run_report_t *report, json_t *object)
     return json_put(object, "schema_version", json_integer(RUN_REPORT_SCHEMA)) &&
            json_put(object, "program", json_text_or_null(report->program)) &&
            json_put(object, "pid", json_integer(report->pid)) &&
+           json_put(object, "rank", json_text_or_null(report->rank)) &&
+           json_put(object, "ended", json_boolean(!report->is_live)) &&
            json_put(object, "missing", json_text_or_null(report->missing)) &&
            json_put(object, "modes", json_text_or_null(report->modes)) &&
            json_put(object, "source", json_text_or_null(report->source)) &&
@@ -161,14 +173,8 @@ static bool fill(const run_report_t *report, json_t *object)
                is_known ? run_unseen_json(&report->unseen) : json_null());
 }
 
-bool run_report_print_json(const run_report_t *report, FILE *out)
+json_t *run_report_json(const run_report_t *report)
 {
     json_t *object = json_object();
-    bool printed = object != NULL && fill(report, object) &&
-                   json_dumpf(object, out, JSON_INDENT(2)) == 0;
-    if (printed) {
-        fputc('\n', out);
-    }
-    json_decref(object);
-    return printed && fflush(out) == 0 && ferror(out) == 0;
+    return json_whole_or_null(object, fill(report, object));
 }

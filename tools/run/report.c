@@ -32,6 +32,7 @@ static bool read_file(run_report_t *report, const rmm_diag_file_t *file)
     const rmm_diag_header_t *header = &file->header;
     memcpy(report->modes, file->modes, sizeof(report->modes));
     memcpy(report->source, header->source, sizeof(report->source));
+    memcpy(report->rank, header->rank, sizeof(report->rank));
     report->launches = atomic_load_explicit(&header->launches, memory_order_relaxed);
     report->findings_total =
         atomic_load_explicit(&header->findings_total, memory_order_relaxed);

@@ -3,8 +3,7 @@
  * Prints what the diagnosis found in a program that has ended, for people or as JSON. It reads the
  * side file that the program left, which exists also when the program was killed.
  *
- * The program's own findings: a process that it started in turn has a side file of its own,
- * which is not read.
+ * A report is about one process; tell.h puts together those of a run.
  */
 #ifndef RMM_TOOLS_RUN_REPORT_H
 #define RMM_TOOLS_RUN_REPORT_H
@@ -14,6 +13,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+#include "common/json.h"
 #include "diag/diag_reader.h"
 #include "run/left.h"
 #include "run/stacks.h"
@@ -26,6 +26,8 @@
 typedef struct run_report {
     pid_t pid;
     const char *program;             /* as it was called; borrowed */
+    char rank[24];                   /* as its launcher says; empty: none */
+    bool is_live;                    /* it has not ended */
     char missing[160];               /* why there are no results; empty: there are */
     char modes[RMM_DIAG_MODES_TEXT]; /* what was looked for */
     char source[96];                 /* "active", or why nothing was seen */
@@ -46,8 +48,11 @@ bool run_report_read(
     run_report_t *report, const char *program, pid_t pid, const run_left_t *left);
 void run_report_free(run_report_t *report);
 
-/* False: it could not be written. */
+/* NULL: no memory. */
+json_t *run_report_json(const run_report_t *report);
+
+/* False: it could not be written. The title alone, or all. */
+bool run_report_print_title(const run_report_t *report, FILE *out);
 bool run_report_print(const run_report_t *report, FILE *out);
-bool run_report_print_json(const run_report_t *report, FILE *out);
 
 #endif /* RMM_TOOLS_RUN_REPORT_H */

@@ -297,19 +297,6 @@ CASE(tells_also_of_a_program_that_was_killed)
     json_decref(report);
 }
 
-CASE(names_the_process_that_the_program_started)
-{
-    const char *line = "the program left no segment, but process ";
-    const char *found;
-
-    run("--summary -- timeout 60 " PROGRAM);
-    program_assert_status(&program, 0);
-    found = strstr(program.err, line);
-    assert_non_null(found);
-    found += strlen(line);
-    assert_true(atoi(found) > 1 && atoi(found) != program.pid);
-}
-
 /* The segment of a process that the program started cannot be another user's. */
 CASE(names_no_process_of_another_user)
 {
