@@ -190,7 +190,7 @@ sessionStorage.loads = document.documentElement.dataset.loads;
                 result = subprocess.run(
                     [browser, "--headless", "--no-sandbox", "--disable-gpu",
                      "--disable-dev-shm-usage", f"--user-data-dir={FOLDER}/profile",
-                     "--virtual-time-budget=8000", "--dump-dom", url],
+                     "--virtual-time-budget=15000", "--dump-dom", url],
                     capture_output=True, text=True, check=False, timeout=120)
             except FileNotFoundError:
                 continue
@@ -226,9 +226,16 @@ sessionStorage.loads = document.documentElement.dataset.loads;
         self.addCleanup(server.shutdown)
         return f"http://127.0.0.1:{server.server_port}/"
 
-    def later(self):
+    def later(self, page=None):
         """The page as it would be some time after."""
-        return re.sub(r'(<time id="time">)[^<]*', r"\g<1>a later time", self.page)
+        return re.sub(r'(<time id="time">)[^<]*', r"\g<1>a later time", page or self.page)
+
+    def test_its_policy_lets_its_own_script_refresh_and_no_other_run(self):
+        page = read(PAGE).replace("</main>", "<script>document.title = 'mine'</script>"
+                                  "<img src=x onerror=\"document.title = 'mine'\"></main>")
+        document = self.look(self.serve([(200, page), (200, self.later(page))]))
+        self.assertIn('<time id="time">a later time</time>', document)
+        self.assertIn("<title>GPU memory of ", document)
 
     def test_a_refresh_keeps_what_is_open_and_the_filter(self):
         document = self.look(self.serve([(200, self.page), (200, self.later())]))
