@@ -37,6 +37,7 @@ void model_init(model_t *model)
     model->gid = getegid();
     model->hiding.own_uid = model->uid;
     budget_init(&model->budget, model->uid);
+    refusals_init(&model->refusals);
     model->started_ns = model_clock_ns();
     model->started_real_ns = rmm__clock_ns(CLOCK_REALTIME);
 }

@@ -13,6 +13,8 @@
 #ifndef RMM_FUSEFS_REFUSALS_H
 #define RMM_FUSEFS_REFUSALS_H
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -21,6 +23,8 @@
 
 #define REFUSALS_MAX 64u
 #define REFUSAL_HOLDERS_MAX 16u
+#define REFUSAL_GROUPS_MAX 8u
+#define REFUSAL_STACK_BYTES 960u
 
 typedef struct refusal_holder {
     uid_t uid;
@@ -38,6 +42,23 @@ typedef struct refusal_scene {
     uint64_t more_bytes;
 } refusal_scene_t;
 
+/* Live blocks of the program, of one stack, resource and kernel. */
+typedef struct refusal_group {
+    uint64_t bytes, count;
+    uint32_t resource_id;
+    char kernel[124];                /* that used them first; "": none, or unknown */
+    char stack[REFUSAL_STACK_BYTES]; /* PATH+OFFSET;..., innermost first; "": unknown */
+} refusal_group_t;
+
+/* The largest groups; of refusals that follow each other the same (programs/refused_blocks.h). */
+typedef struct refusal_blocks {
+    uint32_t references; /* the model's lock is held alone */
+    uint32_t count;
+    uint64_t clock_ns;   /* CLOCK_BOOTTIME */
+    uint64_t more_bytes; /* of blocks in no group of these */
+    refusal_group_t groups[REFUSAL_GROUPS_MAX];
+} refusal_blocks_t;
+
 typedef struct refusal {
     uint64_t serial; /* from 1, in the order in which they were found */
     uint64_t time_ns;
@@ -50,6 +71,10 @@ typedef struct refusal {
     char job[CGROUP_UNIT_BYTES]; /* Slurm's; "": none */
     uint32_t device;             /* index, DEVICE_HOST, or DEVICE_NONE: unknown */
     refusal_scene_t scene;
+    uint64_t member_serial; /* both: whose blocks, where */
+    uint32_t location;
+    bool wants_blocks;        /* they are not read yet */
+    refusal_blocks_t *blocks; /* NULL: none are known */
 } refusal_t;
 
 typedef struct refusals {
@@ -58,8 +83,12 @@ typedef struct refusals {
     uint64_t last_serial;
     uint64_t lost; /* overwritten before they were read, or there was no memory */
     bool is_due;   /* a member was touched */
+    atomic_bool wants_blocks;    /* one of these may */
+    pthread_mutex_t blocks_lock; /* of refused_blocks.c; the model's comes after it */
+    uint64_t blocks_debt_ns, blocks_debt_at_ns; /* under it */
 } refusals_t;
 
+void refusals_init(refusals_t *refusals);
 void refusals_fini(refusals_t *refusals);
 
 /* A copy. Without memory it is counted as lost. */

@@ -115,7 +115,10 @@ static void fill(refusal_t *refusal, const member_t *member, const rmm_refusal_t
         .reserved_bytes = facts->reserved_bytes,
         .instance_id = facts->instance_id,
         .uid = process->uid,
-        .device = member_device_of(member, facts->location)};
+        .device = member_device_of(member, facts->location),
+        .member_serial = member->serial,
+        .location = facts->location,
+        .wants_blocks = true};
     memcpy(refusal->type, facts->type, sizeof(refusal->type));
     memcpy(refusal->name, facts->name, sizeof(refusal->name));
     memcpy(refusal->process, process->name, sizeof(refusal->process));

@@ -22,6 +22,7 @@
 #include "programs/members.h"
 #include "programs/pods.h"
 #include "programs/refused.h"
+#include "programs/refused_blocks.h"
 #include "programs/scan.h"
 #include "programs/sharing_out.h"
 #include "programs/snapshots.h"
@@ -281,6 +282,14 @@ static void make_fresh(watch_t *watch, bool has_begun)
     state_settle(&watch->model);
 }
 
+void watch_settle(watch_t *watch)
+{
+    if (!is_fresh(watch)) {
+        make_fresh(watch, false);
+    }
+    (void)refused_blocks_take(&watch->model);
+}
+
 const model_t *watch_begin(watch_t *watch)
 {
     if (!is_fresh(watch)) {
@@ -307,6 +316,7 @@ void watch_end(watch_t *watch)
 {
     pthread_rwlock_unlock(&watch->model.lock);
     state_settle(&watch->model);
+    (void)refused_blocks_take(&watch->model); /* of what this look found */
 }
 
 void watch_pause(watch_t *watch)
@@ -435,6 +445,7 @@ bool watch_tick(watch_t *watch, watch_vanished_fn vanished, void *arg)
     tick_locked(watch, is_survey);
     pthread_rwlock_unlock(&model->lock);
     state_settle(model);
+    bool has_more = refused_blocks_take(model);
     if (is_survey) {
         state_keep(model);
         look_at_limits(model);
@@ -460,7 +471,7 @@ bool watch_tick(watch_t *watch, watch_vanished_fn vanished, void *arg)
     snapshots_expire(&watch->snapshots);
     look_for_events(model);
     sweep(watch, now);
-    return atomic_load_explicit(&watch->has_rest, memory_order_relaxed) ||
+    return has_more || atomic_load_explicit(&watch->has_rest, memory_order_relaxed) ||
            atomic_load_explicit(&watch->has_asking, memory_order_relaxed);
 }
 

@@ -50,6 +50,8 @@ const model_t *watch_begin(watch_t *watch);
 /* The same, to change something. */
 model_t *watch_begin_change(watch_t *watch);
 void watch_end(watch_t *watch);
+/* Before a look at refusals: find all, and what their programs held (refused_blocks.h). */
+void watch_settle(watch_t *watch);
 /* In a long look: others may change the model here. It is not made fresh again. */
 void watch_pause(watch_t *watch);
 

@@ -2,8 +2,11 @@
 /*
  * `oom` for people, and `oom.json` for programs: the last allocations that were refused for want of
  * memory, the last one first, each with who held the memory then. Refusals and holders of users
- * that are hidden from the reader are left out; what those held is in one sum.
+ * that are hidden from the reader are left out; what those held is in one sum. What the program had
+ * in its own blocks is for those who may read its `leaks` and `diag`.
  */
+#include <string.h>
+
 #include "render/parts.h"
 #include "render/printers.h"
 
@@ -27,6 +30,12 @@ refusal_rest(const hiding_t *hiding, const refusal_scene_t *scene, const text_t 
         }
     }
     return rest;
+}
+
+/* As tree_may_read() has it for `leaks`. NULL: not for this reader, or not known. */
+static const refusal_blocks_t *blocks_for(const refusal_t *refusal, const text_t *text)
+{
+    return text->uid == 0 || text->uid == refusal->uid ? refusal->blocks : NULL;
 }
 
 /* --- for people ----------------------------------------------------------------------- */
@@ -55,8 +64,43 @@ put_holders(const model_t *model, text_t *text, const refusal_scene_t *scene)
     }
 }
 
+/* FILE+OFFSET of each frame, of PATH+OFFSET. */
+static void put_short_stack(text_t *text, const char *stack)
+{
+    const char *separator = "";
+    text_puts(text, stack[0] != '\0' ? "" : "-");
+    while (*stack != '\0') {
+        size_t length = strcspn(stack, ";");
+        const char *slash = memrchr(stack, '/', length);
+        size_t skip = slash != NULL ? (size_t)(slash - stack) + 1 : 0;
+        text_puts(text, separator);
+        text_append(text, stack + skip, length - skip);
+        stack += length + (stack[length] == ';');
+        separator = ";";
+    }
+}
+
+static void put_blocks(text_t *text, const refusal_blocks_t *blocks)
+{
+    for (uint32_t i = 0; i < blocks->count; i++) {
+        const refusal_group_t *group = &blocks->groups[i];
+        text_puts(text, "  own ");
+        render_column(text, group->bytes);
+        render_column(text, group->count);
+        render_column(text, group->resource_id);
+        put_short_stack(text, group->stack);
+        text_puts(text, " ");
+        render_string(text, group->kernel);
+    }
+    if (blocks->more_bytes > 0) {
+        text_puts(text, "  own in others ");
+        render_value(text, blocks->more_bytes);
+    }
+}
+
 static void put_refusal(const model_t *model, text_t *text, const refusal_t *refusal)
 {
+    const refusal_blocks_t *blocks = blocks_for(refusal, text);
     char gpu[16];
     render_time(text, refusal->time_ns);
     text_printf(
@@ -75,6 +119,9 @@ static void put_refusal(const model_t *model, text_t *text, const refusal_t *ref
     text_puts(text, " ");
     render_string(text, refusal->comm);
     put_holders(model, text, &refusal->scene);
+    if (blocks != NULL) {
+        put_blocks(text, blocks);
+    }
 }
 
 void print_oom(const subject_t *subject, text_t *text)
@@ -83,7 +130,8 @@ void print_oom(const subject_t *subject, text_t *text)
     text_puts(
         text,
         "#time process uid gpu bytes device_free_bytes current_bytes reserved_bytes "
-        "resource job comm\n#  held process uid held_bytes current_bytes comm\n");
+        "resource job comm\n#  held process uid held_bytes current_bytes comm\n"
+        "#  own bytes count resource stack kernel\n");
     for (uint32_t i = model->refusals.count; i > 0; i--) {
         const refusal_t *refusal = model->refusals.items[i - 1];
         if (is_shown_to(&model->hiding, refusal->uid, text)) {
@@ -118,6 +166,40 @@ put_json_holders(const model_t *model, text_t *text, const refusal_scene_t *scen
     put_number_key(text, "other_held_bytes", true, rest.bytes);
 }
 
+static void put_json_stack(text_t *text, const char *stack)
+{
+    const char *separator = "";
+    text_puts(text, ", \"stack\": [");
+    while (*stack != '\0') {
+        char frame[REFUSAL_STACK_BYTES];
+        size_t length = strcspn(stack, ";");
+        memcpy(frame, stack, length);
+        frame[length] = '\0';
+        text_puts(text, separator);
+        put_quoted(text, frame);
+        stack += length + (stack[length] == ';');
+        separator = ", ";
+    }
+    text_puts(text, "]");
+}
+
+static void put_json_blocks(text_t *text, const refusal_blocks_t *blocks)
+{
+    text_puts(text, ", \"blocks\": [");
+    for (uint32_t i = 0; i < blocks->count; i++) {
+        const refusal_group_t *group = &blocks->groups[i];
+        text_printf(text, "%s\n  {\"bytes\": ", i > 0 ? "," : "");
+        render_number(text, group->bytes);
+        put_number_key(text, "count", true, group->count);
+        put_number_key(text, "resource_id", true, group->resource_id);
+        put_text_key(text, "kernel", group->kernel);
+        put_json_stack(text, group->stack);
+        text_puts(text, "}");
+    }
+    text_puts(text, "]");
+    put_number_key(text, "other_blocks_bytes", true, blocks->more_bytes);
+}
+
 static void
 put_json_refusal(const model_t *model, text_t *text, const refusal_t *refusal)
 {
@@ -143,6 +225,12 @@ put_json_refusal(const model_t *model, text_t *text, const refusal_t *refusal)
     put_number_key(text, "current_bytes", true, refusal->current_bytes);
     put_number_key(text, "reserved_bytes", true, refusal->reserved_bytes);
     put_json_holders(model, text, &refusal->scene);
+    const refusal_blocks_t *blocks = blocks_for(refusal, text);
+    if (blocks != NULL) {
+        put_json_blocks(text, blocks);
+    } else {
+        text_puts(text, ", \"blocks\": null, \"other_blocks_bytes\": null");
+    }
     text_puts(text, "}");
 }
 

@@ -90,11 +90,19 @@ static int render_of_node(watch_t *watch, file_t *file)
     return error;
 }
 
+static void settle(watch_t *watch, node_t node)
+{
+    if (node.file == FILE_oom || node.file == FILE_oom_json) {
+        watch_settle(watch);
+    }
+}
+
 static int
 render_now(watch_t *watch, node_t node, const node_owner_t *owner, text_t *text)
 {
     model_t *model = watch_model(watch);
     subject_t subject;
+    settle(watch, node);
     (void)watch_begin(watch);
     int error = tree_is_of(model, node, owner)
                     ? render_begin(model, node, text, &subject)
@@ -195,6 +203,7 @@ static int begin_stream(const model_t *model, file_t *file)
 /* Admit the reader, and make what the first read is answered from. */
 static int open_contents(watch_t *watch, file_t *file, int mode)
 {
+    settle(watch, file->node);
     const model_t *model = watch_begin(watch);
     file_kind_t kind = tree_kind(file->node);
     int error = admit(model, file, mode, file->text.is_member);

@@ -23,7 +23,7 @@ gpu holder 0
 tell holder alloc 0 5000
 tell holder reserve 0 70000
 holder=${program_pid[holder]}
-[ "$(wc -l <"$mnt/oom")" = 2 ] || fail "nothing was refused: $(cat "$mnt/oom")"
+[ "$(wc -l <"$mnt/oom")" = 3 ] || fail "nothing was refused: $(cat "$mnt/oom")"
 
 # Killed at once.
 for i in $(seq 50); do
@@ -86,6 +86,6 @@ END
 # What programs were refused before this daemon began is nobody's news.
 stop_daemon
 start_daemon
-[ "$(wc -l <"$mnt/oom")" = 2 ] || fail "old refusals are there: $(cat "$mnt/oom")"
+[ "$(wc -l <"$mnt/oom")" = 3 ] || fail "old refusals are there: $(cat "$mnt/oom")"
 tell burst refuse 1 4000000
 eventually has_refusals "$burst" 1
