@@ -71,8 +71,9 @@ static void find_file(run_left_t *left, DIR *dir, const wanted_t *wanted)
             continue;
         }
         if (candidate.pid != wanted->pid) {
-            left->other_pid = candidate.pid;
-        } else if (candidate.made_ns > newest_ns && take_file(left, entry->d_name)) {
+            continue;
+        }
+        if (candidate.made_ns > newest_ns && take_file(left, entry->d_name)) {
             newest_ns = candidate.made_ns;
         } else if (left->segment[0] == '\0') {
             note_segment(left, entry->d_name);
@@ -89,13 +90,7 @@ static bool ran_on_amd(void)
 
 static void say_missing(run_left_t *left)
 {
-    if (left->segment[0] == '\0' && left->other_pid != 0) {
-        snprintf(
-            left->missing, sizeof(left->missing),
-            "the program left no segment, but process %d did, which was not started "
-            "under this rmm-run",
-            (int)left->other_pid);
-    } else if (left->segment[0] == '\0') {
+    if (left->segment[0] == '\0') {
         snprintf(
             left->missing, sizeof(left->missing),
             "the program left no segment: it allocated no GPU memory, does not "

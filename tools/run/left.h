@@ -16,7 +16,6 @@
 typedef struct run_left {
     int dirfd;                            /* of the runtime directory; -1: none */
     char segment[RMM_SEGMENT_NAME_BYTES]; /* empty: the program left none */
-    pid_t other_pid;                      /* that left one meanwhile; 0: none */
     rmm_diag_file_t diag;                 /* its side file; fd -1: none */
     char missing[160];                    /* why there is none; empty: there is */
 } run_left_t;
