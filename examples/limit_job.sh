@@ -1,21 +1,29 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Runs an unchanged program with a limit on what it takes from each GPU: limit_job.sh BYTES COMMAND...
-# BYTES is 8GiB, 500MiB, ... Above it the program's allocations fail with out of memory. It applies
-# from the moment when the program appears in the tree, which is mounted at $RMM_MOUNT or /rmm.
+# Runs a command with a limit on what it and all programs that it starts take together from each
+# GPU: limit_job.sh BYTES COMMAND... BYTES is 8GiB, 500MiB, ... Above it their allocations fail with
+# out of memory. The programs need not be changed, and the command may be a launcher: bash -c,
+# torchrun, mpirun, or srun for tasks on this node. They carry the label RMM_JOB, for which the
+# limit is set in the tree of rmmfs, mounted at $RMM_MOUNT or /rmm.
 rmm=${RMM_MOUNT:-/rmm}
 [ $# -ge 2 ] || { echo "usage: limit_job.sh BYTES COMMAND..." >&2; exit 2; }
-[ -e "$rmm/version" ] ||
+[ -e "$rmm/limits" ] ||
     { echo "limit_job.sh: $rmm shows no GPU memory: mount it with rmmfs $rmm" >&2; exit 2; }
+[ -z "$RMM_JOB" ] || # another label would take the programs out of that job's limit
+    { echo "limit_job.sh: this is in job $RMM_JOB: echo 'label $RMM_JOB all $1' > $rmm/limits" >&2; exit 2; }
 limit=$1
+RMM_JOB=limit_job.$$
+export RMM_JOB
 shift
-"$@" &
-job=$!
-files=$rmm/proc/$job
-while kill -0 "$job" 2>/dev/null && [ ! -e "$files" ]; do
-    sleep 0.1 # the program has not used a GPU so far
-done
-for file in "$files"/gpu*/limit_bytes; do
-    [ -w "$file" ] && echo "$limit" >"$file" && echo "${file%/*}: at most $limit" >&2
-done
-wait "$job"
+end() {
+    awk -v job="$RMM_JOB" '$1 == "label" && $2 == job { found = 1; peak = $8 }
+        END { print "limit_job.sh: " (found ? "at most " peak " bytes were in use" : \
+              "no program of the command was in the tree, so nothing was limited") }' "$rmm/jobs" >&2
+    echo "label $RMM_JOB all none" >"$rmm/limits"
+}
+echo "label $RMM_JOB all $limit" >"$rmm/limits" ||
+    { echo "limit_job.sh: cannot set $limit: the last lines of rmmfs's log say why" >&2; exit 2; }
+trap end EXIT
+trap 'exit 143' HUP INT TERM
+echo "limit_job.sh: label $RMM_JOB: at most $limit on each GPU" >&2
+"$@"

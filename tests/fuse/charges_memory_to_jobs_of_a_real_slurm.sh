@@ -135,6 +135,44 @@ end_program his
 eventually comment_is "$his" "seen by many rmm_peak_bytes[$node]=70"
 shows slurm_step "$mine.0" 0 "ended 0 10000 0"
 
+# A limit of a job is for steps that start later; one of a label for all that srun starts here.
+limit_of() { # KIND NAME: held_bytes processes
+    awk -v kind="$1" -v name="$2" '$1 == kind && $2 == name { print $6, $8 }' "$mnt/limits"
+}
+reaches() { # KIND NAME MIB PROGRAMS: within 2 %
+    local held programs
+    read -r held programs <<<"$(limit_of "$1" "$2")"
+    [ "$held" -le $(($3 << 20)) ] || fail "$1 $2 holds $held"
+    [ "$held" -ge $((($3 << 20) * 98 / 100)) ] && [ "$programs" = "$4" ]
+}
+echo "slurm_job $mine all 100MiB" >"$mnt/limits"
+for step in third fourth; do
+    start_program $step env RMM_DRIVER=sim srun --jobid="$mine" -n 1 --exact
+    tell $step pool 0
+done
+for step in third fourth; do
+    tell $step fill 0 2000000
+done
+reaches slurm_job "$mine" 100 2 || fail "the job: $(cat "$mnt/limits")"
+end_program third
+tell fourth fill 0 2000000
+reaches slurm_job "$mine" 100 1 || fail "what has ended counts: $(cat "$mnt/limits")"
+end_program fourth
+mkfifo "$work/go"
+cat >"$work/task" <<END
+#!/bin/sh
+{ echo "pool 0"; echo "fill 0 2000000"; cat "$work/go"; } | $RMMFS_PROGRAM
+END
+chmod 755 "$work/task"
+RMM_DRIVER=sim RMM_MOUNT=$mnt sh "$source/examples/limit_job.sh" 60MiB srun --jobid="$mine" -n 3 "$work/task" \
+    </dev/null >"$work/tasks.out" 2>&1 &
+tasks=$!
+label_reaches() { reaches label "limit_job.$tasks" 60 3; }
+eventually label_reaches
+: >"$work/go"
+wait "$tasks" || fail "srun under limit_job.sh: $(cat "$work/tasks.out")"
+echo "slurm_job $mine all none" >"$mnt/limits"
+
 # A step without GPU memory changes nothing; without a daemon its job goes on, and is told.
 "${as_other[@]}" srun --jobid="$his" -n 1 true
 stop_daemon
