@@ -69,7 +69,9 @@ typedef struct refusal {
     uid_t uid;
     char process[32], comm[32];
     char job[CGROUP_UNIT_BYTES]; /* Slurm's; "": none */
-    uint32_t device;             /* index, DEVICE_HOST, or DEVICE_NONE: unknown */
+    char limit[80];              /* whose limit refused it: "user 1001"; "": none did */
+    uint64_t limit_bytes;
+    uint32_t device; /* index, DEVICE_HOST, or DEVICE_NONE: unknown */
     refusal_scene_t scene;
     uint64_t member_serial; /* both: whose blocks, where */
     uint32_t location;

@@ -2,10 +2,12 @@
 /* Finds refused allocations; see refused.h. */
 #include "programs/refused.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "model/level_figures.h"
 #include "programs/event_poll.h"
+#include "segment/segment_growth.h"
 #include "segment/segment_refusals.h"
 
 #define REFUSED_LOOK_NS 10000000u
@@ -103,6 +105,21 @@ static void set_scene(const model_t *model, refusal_t *refusal)
 
 /* --- one refusal ---------------------------------------------------------------------- */
 
+static void
+name_limit(refusal_t *refusal, const member_t *member, const rmm_refusal_t *facts)
+{
+    char group[RMM_SHARE_GROUP_BYTES] = "";
+    if (facts->limit_of == RMM_LIMIT_OF_GROUP && member->has_control) {
+        rmm__control_share_group(&member->control, facts->location, group);
+    }
+    (void)snprintf(
+        refusal->limit, sizeof(refusal->limit), "%s",
+        facts->limit_of == RMM_LIMIT_OF_RESOURCE  ? "resource"
+        : facts->limit_of == RMM_LIMIT_OF_PROCESS ? "process"
+        : facts->limit_of == RMM_LIMIT_OF_GROUP   ? group
+                                                  : "");
+}
+
 static void fill(refusal_t *refusal, const member_t *member, const rmm_refusal_t *facts)
 {
     const process_t *process = member->process;
@@ -126,6 +143,8 @@ static void fill(refusal_t *refusal, const member_t *member, const rmm_refusal_t
     if (job != NULL) {
         memcpy(refusal->job, job->name, sizeof(refusal->job));
     }
+    refusal->limit_bytes = facts->limit_bytes;
+    name_limit(refusal, member, facts);
 }
 
 typedef struct taking {

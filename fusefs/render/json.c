@@ -174,6 +174,35 @@ static void put_jobs(text_t *text, const snapshot_t *snapshot)
     }
 }
 
+static void put_limit(text_t *text, const snapshot_limit_t *shown)
+{
+    const limit_t *limit = &shown->limit;
+    char device[16];
+    put_limited_device(limit, device);
+    text_printf(text, "{\"kind\": \"%s\"", limit_kind_name(limit->kind));
+    put_text_key(text, "name", limit->name);
+    put_number_key(text, "uid", limit_has_user(limit), limit->uid);
+    put_member(text, "device", device);
+    put_number_key(text, "limit_bytes", true, limit->limit_bytes);
+    put_number_key(text, "held_bytes", true, shown->held_bytes);
+    put_number_key(text, "given_bytes", true, shown->given_bytes);
+    put_number_key(text, "processes", true, shown->processes);
+    put_number_key(text, "set_by", true, limit->set_by);
+    text_puts(text, "}");
+}
+
+static void put_limits(text_t *text, const snapshot_t *snapshot)
+{
+    const char *separator = "";
+    for (uint32_t i = 0; i < snapshot->limit_count; i++) {
+        if (is_limit_shown(snapshot, &snapshot->limits[i].limit, text)) {
+            text_puts(text, separator);
+            put_limit(text, &snapshot->limits[i]);
+            separator = ",\n";
+        }
+    }
+}
+
 void print_json(const subject_t *subject, text_t *text)
 {
     const snapshot_t *snapshot = subject->snapshot;
@@ -191,5 +220,7 @@ void print_json(const subject_t *subject, text_t *text)
     }
     text_puts(text, "],\n\"jobs\": [\n");
     put_jobs(text, snapshot);
+    text_puts(text, "],\n\"limits\": [\n");
+    put_limits(text, snapshot);
     text_puts(text, "]}\n");
 }

@@ -237,6 +237,51 @@ static void put_jobs(const metrics_t *metrics)
     }
 }
 
+/* --- limits ---------------------------------------------------------------------------- */
+
+static void put_limit_sample(
+    const metrics_t *metrics, const char *name, const limit_t *limit, uint64_t value)
+{
+    char device[16];
+    put_limited_device(limit, device);
+    text_printf(
+        metrics->text, "rmm_limit_%s{kind=\"%s\"", name, limit_kind_name(limit->kind));
+    metrics_put_label(metrics->text, ",name=", limit->name);
+    if (limit_has_user(limit)) {
+        text_printf(metrics->text, ",uid=\"%u\"", (unsigned)limit->uid);
+    }
+    text_printf(
+        metrics->text, ",gpu=\"%s\"} ",
+        strncmp(device, "gpu", 3) == 0 ? device + 3 : device);
+    render_value(metrics->text, value);
+}
+
+static void put_limit_metric(
+    const metrics_t *metrics, const char *name, const char *help, size_t offset)
+{
+    const snapshot_t *snapshot = metrics->snapshot;
+    metrics_put_head(
+        metrics, &(head_t){"rmm_limit_", name, "gauge", "bytes", help, ""});
+    for (uint32_t i = 0; i < snapshot->limit_count; i++) {
+        const snapshot_limit_t *shown = &snapshot->limits[i];
+        const char *value = (const char *)shown + offset;
+        if (is_limit_shown(snapshot, &shown->limit, metrics->text)) {
+            put_limit_sample(
+                metrics, name, &shown->limit, *(const uint64_t *)(const void *)value);
+        }
+    }
+}
+
+static void put_limits(const metrics_t *metrics)
+{
+    put_limit_metric(
+        metrics, "bytes", "The most that the programs of a group may hold on a GPU",
+        offsetof(snapshot_limit_t, limit.limit_bytes));
+    put_limit_metric(
+        metrics, "held_bytes", "What they hold",
+        offsetof(snapshot_limit_t, held_bytes));
+}
+
 /* --- the daemon ------------------------------------------------------------------------ */
 
 static void name_user(const shares_t *shares, uint32_t index, char name[16])
@@ -348,6 +393,9 @@ void metrics_put_after(metrics_t *metrics, budget_t *budget)
     put_up(metrics);
     put_infos(metrics);
     put_jobs(metrics);
+    if (metrics->snapshot->limit_count > 0) {
+        put_limits(metrics);
+    }
     put_over_budget(metrics);
     put_refusals(metrics, budget);
     put_daemon(metrics);

@@ -14,6 +14,7 @@
 #define UP_BYTES 1024u /* for each process: rmm_process_up, rmm_process_info */
 #define JOB_BYTES 128u /* for each figure of a job, and its name twice */
 #define JOB_FIGURES 5u
+#define LIMIT_FIGURES 2u
 #define NEWER_BYTES 640u /* for each value of a newer program's statistic */
 
 /* --- names ---------------------------------------------------------------------------- */
@@ -206,6 +207,10 @@ static uint64_t bytes_of_others(const metrics_t *metrics)
                      (uint64_t)NEWER_BYTES * snapshot->newer_stats.value_count;
     for (uint32_t i = 0; i < snapshot->job_count; i++) {
         bytes += JOB_FIGURES * (JOB_BYTES + 2 * strlen(snapshot->jobs[i].name));
+    }
+    for (uint32_t i = 0; i < snapshot->limit_count; i++) {
+        const limit_t *limit = &snapshot->limits[i].limit;
+        bytes += LIMIT_FIGURES * (JOB_BYTES + 2 * strlen(limit->name));
     }
     return bytes;
 }

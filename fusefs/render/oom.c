@@ -118,6 +118,11 @@ static void put_refusal(const model_t *model, text_t *text, const refusal_t *ref
     text_put_foreign(text, refusal->job[0] != '\0' ? refusal->job : "-");
     text_puts(text, " ");
     render_string(text, refusal->comm);
+    if (refusal->limit[0] != '\0') {
+        text_puts(text, "  limit ");
+        render_column(text, refusal->limit_bytes);
+        render_string(text, refusal->limit);
+    }
     put_holders(model, text, &refusal->scene);
     if (blocks != NULL) {
         put_blocks(text, blocks);
@@ -224,6 +229,9 @@ put_json_refusal(const model_t *model, text_t *text, const refusal_t *refusal)
         refusal->device_free_bytes);
     put_number_key(text, "current_bytes", true, refusal->current_bytes);
     put_number_key(text, "reserved_bytes", true, refusal->reserved_bytes);
+    put_text_key(text, "limit", refusal->limit);
+    put_number_key(
+        text, "limit_bytes", refusal->limit[0] != '\0', refusal->limit_bytes);
     put_json_holders(model, text, &refusal->scene);
     const refusal_blocks_t *blocks = blocks_for(refusal, text);
     if (blocks != NULL) {

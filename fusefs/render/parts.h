@@ -8,6 +8,7 @@
 #include "diag/stacks_reader.h"
 #include "model/level_figures.h"
 #include "model/node_events.h"
+#include "model/snapshot.h"
 #include "model/tree.h"
 #include "page/sink.h"
 #include "render/render.h"
@@ -46,6 +47,14 @@ typedef struct refusal_rest {
 } refusal_rest_t;
 refusal_rest_t
 refusal_rest(const hiding_t *hiding, const refusal_scene_t *scene, const text_t *text);
+
+/* Is a limit of a group shown to the reader of the text? */
+bool is_limit_shown(
+    const snapshot_t *snapshot, const limit_t *limit, const text_t *text);
+/* "gpu0", "host", "all" */
+void put_limited_device(const limit_t *limit, char device[16]);
+/* False: it is for all programs, or for a job of whatever user. */
+bool limit_has_user(const limit_t *limit);
 
 /* "2026-11-22T23:39:30.795848123Z" */
 void render_time(text_t *text, uint64_t time_ns);

@@ -36,6 +36,7 @@
 #define NO_LOCATION UINT32_MAX
 
 static _Thread_local bool is_request_thread;
+static _Thread_local rmm_refused_by_t refused_by;
 
 /* By location: the limit, plus 1, whose refusal was logged, or 0. */
 static _Atomic(uint64_t) told_growth[RMM_SEGMENT_LOCATIONS];
@@ -168,10 +169,18 @@ describe_limit(const rmm_resource_t *mr, const bound_t *bound, char what[LIMIT_B
 
 static rmm_status_t refuse(rmm_resource_t *mr, const bound_t *bound, uint64_t bytes)
 {
+    const bool of_group = bound->share != NULL;
     const char *counts = bound->location != NO_LOCATION ? "reserved" : "in use";
     char limit[LIMIT_BYTES];
     uint64_t held = held_of(bound);
 
+    refused_by = (rmm_refused_by_t){
+        .of = of_group                         ? RMM_LIMIT_OF_GROUP
+              : bound->location != NO_LOCATION ? RMM_LIMIT_OF_PROCESS
+                                               : RMM_LIMIT_OF_RESOURCE,
+        .limit_bytes = of_group ? atomic_load_explicit(
+                                      &bound->share->limit_bytes, memory_order_relaxed)
+                                : bound->limit_bytes};
     describe_limit(mr, bound, limit);
     rmm__figure_add(&mr->accounting.slot->limit_count, 1);
     rmm__figure_add(&rmm__locations[mr->accounting.location].limit_count, 1);
@@ -186,6 +195,14 @@ static rmm_status_t refuse(rmm_resource_t *mr, const bound_t *bound, uint64_t by
         RMM_ERR_OUT_OF_MEMORY,
         "%s '%s': %" PRIu64 " bytes would exceed %s (%" PRIu64 " bytes are %s)",
         rmm_resource_type(mr), mr->name, bytes, limit, held, counts);
+}
+
+rmm_refused_by_t rmm__limits_take_refusal(void)
+{
+    const rmm_refused_by_t by = refused_by;
+
+    refused_by = (rmm_refused_by_t){.of = 0};
+    return by;
 }
 
 /* --- trims ---------------------------------------------------------------------------- */
@@ -374,6 +391,7 @@ rmm__limits_begin_growth(rmm_resource_t *mr, uint64_t bytes, uint64_t *promised_
     bound_t bound = location_bound(mr);
     bool is_promised;
 
+    refused_by.of = 0;
     if (bytes != 0 && rmm__requests_is_first(bound.location)) {
         (void)rmm__requests_ask_share(bound.location, bytes);
         read_limit(&bound);

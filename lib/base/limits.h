@@ -18,6 +18,7 @@
 
 #include <rmm/resource.h>
 
+#include "publish/refusal_ring.h"
 #include "publish/requests.h"
 
 /* On the thread of request_thread.c, while rmm__requests_pending(). */
@@ -47,6 +48,10 @@ static inline void rmm__growth_end(const rmm_resource_t *mr, uint64_t promised)
         rmm__limits_end_growth(mr, promised);
     }
 }
+
+/* Of this thread's last request: the limit that refused it. Forgotten with this call, and with the
+ * next request that a limit could refuse. */
+rmm_refused_by_t rmm__limits_take_refusal(void);
 
 /* After it took more than it could know: RMM_OK, or RMM_ERR_OUT_OF_MEMORY if the location is
  * above its limit now. */

@@ -23,6 +23,7 @@
 #include "base/copies.h"
 #include "base/diag_attach.h"
 #include "base/forked.h"
+#include "base/limits.h"
 #include "base/request_thread.h"
 #include "base/resource_impl.h"
 #include "core/assert.h"
@@ -353,7 +354,9 @@ alloc_failed(rmm_resource_t *mr, const rmm_request_t *request, rmm_status_t stat
 {
     if (status == RMM_ERR_OUT_OF_MEMORY && request->user) {
         rmm__location_oom(mr->accounting.location);
-        rmm__refusal_put(&mr->accounting, request->bytes);
+        const rmm_refused_by_t by = rmm__limits_take_refusal();
+
+        rmm__refusal_put(&mr->accounting, request->bytes, &by);
     }
     trace(mr, RMM_EVENT_FAILURE, NULL, request);
     if (request->user && rmm__log_is_on(failure_level(status))) {

@@ -63,7 +63,8 @@ void rmm__segment_touch(void)
     }
 }
 
-void rmm__refusal_put(const rmm_accounting_t *accounting, uint64_t bytes)
+void rmm__refusal_put(
+    const rmm_accounting_t *accounting, uint64_t bytes, const rmm_refused_by_t *by)
 {
     rmm_segment_layout_t *segment = rmm__publisher.segment;
     rmm_segment_refusal_t *record;
@@ -81,6 +82,8 @@ void rmm__refusal_put(const rmm_accounting_t *accounting, uint64_t bytes)
         return;
     }
     fill(record, accounting, bytes);
+    record->limit_of = by->of;
+    record->limit_bytes = by->limit_bytes;
     rmm__ring_give(&record->commit, number);
     if (is_due()) {
         rmm__segment_touch();

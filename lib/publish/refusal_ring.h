@@ -8,11 +8,18 @@
 
 #include "publish/accounting.h"
 
+/* The limit that refused it; .of 0: none did. */
+typedef struct rmm_refused_by {
+    uint32_t of; /* RMM_LIMIT_OF_* */
+    uint64_t limit_bytes;
+} rmm_refused_by_t;
+
 /*
  * A user's allocation of so many bytes was refused. Any thread; no lock, no waiting. Notifies the
  * daemon by one system call, which is left out less than a millisecond after the last one: the
  * daemon looks again after that time.
  */
-void rmm__refusal_put(const rmm_accounting_t *accounting, uint64_t bytes);
+void rmm__refusal_put(
+    const rmm_accounting_t *accounting, uint64_t bytes, const rmm_refused_by_t *by);
 
 #endif /* RMM_PUBLISH_REFUSAL_RING_H */

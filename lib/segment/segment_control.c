@@ -24,6 +24,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "segment/clean_text.h"
 #include "segment/open_in.h"
 #include "segment/segment_growth.h"
 #include "segment/segment_side.h"
@@ -491,6 +492,18 @@ int rmm__control_answer(rmm_control_t *control, uint32_t location, uint32_t numb
 int rmm__control_shares_changed(rmm_control_t *control)
 {
     return write_wanted(control);
+}
+
+void rmm__control_share_group(
+    const rmm_control_t *control, uint32_t location, char group[RMM_SHARE_GROUP_BYTES])
+{
+    if (!rmm__control_takes_shares(control, location) ||
+        read_at(
+            control->fd, group, RMM_SHARE_GROUP_BYTES,
+            share_at(control, location) + offsetof(rmm_control_share_t, group)) != 0) {
+        group[0] = '\0';
+    }
+    rmm__text_clean(group, RMM_SHARE_GROUP_BYTES);
 }
 
 bool rmm__control_has_shares(rmm_control_t *control)

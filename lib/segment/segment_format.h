@@ -231,8 +231,15 @@ typedef struct rmm_segment_refusal {
     uint32_t instance_id; /* of the resource, like its type and name */
     char type[24];
     char name[64];
-    uint64_t reserved[6];
+    uint64_t limit_bytes; /* the limit that refused it, as limit_of says */
+    uint32_t limit_of;    /* RMM_LIMIT_OF_*; 0: the driver had none */
+    uint32_t reserved0;
+    uint64_t reserved[4];
 } rmm_segment_refusal_t;
+
+#define RMM_LIMIT_OF_RESOURCE 1u /* limit_bytes of the resource's slot */
+#define RMM_LIMIT_OF_PROCESS 2u  /* that of the location */
+#define RMM_LIMIT_OF_GROUP 3u    /* the location's share; limit_bytes is the group's */
 
 /* Requests of the daemon for one location, for one slot. Each field is written whole. Limits
  * are looked at only while `wanted` of the page says so. */

@@ -40,6 +40,10 @@ int rmm__control_answer(rmm_control_t *control, uint32_t location, uint32_t numb
 /* After one or more shares were set: allocations look at shares, or do not. */
 int rmm__control_shares_changed(rmm_control_t *control);
 
+/* Whose limit it is, as it was written; "": none, or it cannot be read. */
+void rmm__control_share_group(
+    const rmm_control_t *control, uint32_t location, char group[RMM_SHARE_GROUP_BYTES]);
+
 /* Is there any share that a daemon gave? */
 bool rmm__control_has_shares(rmm_control_t *control);
 

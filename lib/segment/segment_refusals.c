@@ -29,7 +29,9 @@ static void take(uint64_t number, const unsigned char *bytes, void *arg)
         .current_bytes = record.current_bytes,
         .reserved_bytes = record.reserved_bytes,
         .location = record.location,
-        .instance_id = record.instance_id};
+        .instance_id = record.instance_id,
+        .limit_bytes = record.limit_bytes,
+        .limit_of = record.limit_of};
     memcpy(refusal.type, record.type, sizeof(refusal.type));
     memcpy(refusal.name, record.name, sizeof(refusal.name));
     rmm__text_clean(refusal.type, sizeof(refusal.type));

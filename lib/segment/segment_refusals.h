@@ -14,6 +14,8 @@ typedef struct rmm_refusal {
     uint64_t time_ns; /* CLOCK_REALTIME */
     uint64_t bytes, device_free_bytes, current_bytes, reserved_bytes;
     uint32_t location, instance_id;
+    uint64_t limit_bytes;
+    uint32_t limit_of;       /* RMM_LIMIT_OF_*, or anything */
     char type[24], name[64]; /* no control characters */
 } rmm_refusal_t;
 

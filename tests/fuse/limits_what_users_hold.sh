@@ -127,6 +127,21 @@ reaches "$other" $((600 * mib))
 grep -q "the limit 1048576000 of user 0 in /rmm/limits" "$mnt/proc/${program_pid[later]}/log" ||
     fail "the log: $(cat "$mnt/proc/${program_pid[later]}/log")"
 
+grep -A1 "^2.* ${program_pid[later]} 0 gpu0 " "$mnt/oom" | grep -q "^  limit 1048576000 user 0$" || fail "oom: $(cat "$mnt/oom")"
+python3 - "$mnt" "${program_pid[later]}" <<'END' || fail "json"
+import json, sys
+tree, pid = sys.argv[1:]
+refusals = json.load(open(tree + "/oom.json"))["refusals"]
+last = next(one for one in refusals if one["process"] == pid)
+assert (last["limit"], last["limit_bytes"]) == ("user 0", 1048576000), last
+limits = json.load(open(tree + "/json"))["limits"]
+assert [(one["kind"], one["name"], one["uid"], one["device"], one["limit_bytes"], one["set_by"]) for one in limits] == [
+    ("user", "0", 0, "gpu0", 1048576000, 0), ("user", "65534", 65534, "all", 629145600, 0)], limits
+assert all(0.98 * one["limit_bytes"] < one["held_bytes"] <= one["given_bytes"] <= one["limit_bytes"] for one in limits), limits
+END
+grep -qE '^rmm_limit_bytes\{kind="user",name="0",uid="0",gpu="0"\} 1048576000$' "$mnt/metrics" || fail "metrics"
+grep -qE '^rmm_limit_held_bytes\{kind="user",name="65534",uid="65534",gpu="all"\} [1-9]' "$mnt/metrics" || fail "metrics"
+
 # Of a GPU as a whole, below what is held: nothing is taken away, and nothing is added.
 echo 1100MiB >"$mnt/gpu0/limit_bytes"
 expect gpu0/limit_bytes 1153433600

@@ -12,6 +12,7 @@
  *   track ID STACKS   a tracking adaptor over host memory, with stacks if not 0
  *   borrow ID BYTES COUNT, return ID   COUNT blocks through it; all of them back
  *   fill ID BYTES     blocks through it until one is refused
+ *   race ID BYTES     the same by 8 threads at once, which forget their blocks
  *   pool ID           in its place a pool over the current device's cuda resource
  *   auto ID           in its place the pool that suits the device
  *   sleep ID, wake ID   that pool gives its memory to other programs, and takes it back
@@ -37,6 +38,7 @@
 #include <inttypes.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -185,6 +187,40 @@ static bool do_fill(struct tracker *tracker, const char *rest)
     return false;
 }
 
+#define RACERS 8
+
+typedef struct racer {
+    pthread_t thread;
+    rmm_resource_t *mr;
+    size_t bytes;
+} racer_t;
+
+static void *take_all(void *arg)
+{
+    const racer_t *racer = arg;
+    void *block;
+    while (rmm_resource_alloc(racer->mr, racer->bytes, 0, NULL, &block) == RMM_OK) {
+        continue;
+    }
+    return NULL;
+}
+
+static bool do_race(const struct tracker *tracker, const char *rest)
+{
+    racer_t racers[RACERS];
+    for (size_t i = 0; i < RACERS; i++) {
+        racers[i].mr = tracker->mr;
+        racers[i].bytes = strtoull(rest, NULL, 10);
+        if (pthread_create(&racers[i].thread, NULL, take_all, &racers[i]) != 0) {
+            return false;
+        }
+    }
+    for (size_t i = 0; i < RACERS; i++) {
+        (void)pthread_join(racers[i].thread, NULL);
+    }
+    return true;
+}
+
 static bool do_return(struct tracker *tracker)
 {
     for (; tracker->count > 0; tracker->count--) {
@@ -215,6 +251,8 @@ obey_tracker(const char *verb, uint32_t id, const char *rest, bool *done_out)
         *done_out = tracker != NULL && do_borrow(tracker, rest);
     } else if (strcmp(verb, "fill") == 0) {
         *done_out = tracker != NULL && do_fill(tracker, rest);
+    } else if (strcmp(verb, "race") == 0) {
+        *done_out = tracker != NULL && do_race(tracker, rest);
     } else if (strcmp(verb, "return") == 0) {
         *done_out = tracker != NULL && do_return(tracker);
     } else if (strcmp(verb, "untrack") == 0) {
@@ -327,7 +365,7 @@ static void refuse(uint32_t id, uint64_t bytes)
 {
     rmm__accounting_oom(&resources[id]);
     if (bytes != 0) {
-        rmm__refusal_put(&resources[id], bytes);
+        rmm__refusal_put(&resources[id], bytes, &(rmm_refused_by_t){0});
     }
 }
 

@@ -154,6 +154,9 @@ static const row_t refusal_rows[] = {
     ROW(rmm_segment_refusal_t, instance_id),
     ROW(rmm_segment_refusal_t, type),
     ROW(rmm_segment_refusal_t, name),
+    ROW(rmm_segment_refusal_t, limit_bytes),
+    ROW(rmm_segment_refusal_t, limit_of),
+    ROW(rmm_segment_refusal_t, reserved0),
     ROW(rmm_segment_refusal_t, reserved),
 };
 
