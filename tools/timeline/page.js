@@ -276,7 +276,11 @@ function timeTicks(width) {
 /* At multiples of a power of two, 40 pixels apart or more. */
 function byteTicks(from, to, height) {
     const step = Math.pow(2, Math.ceil(Math.log2(Math.max((to - from) * 40 / height, 1))));
-    return multiples(step, from, to).map((bytes) => [bytes, bytes === 0 ? "0" : bytesText(bytes)]);
+    return multiples(step, from, to).map((bytes) => {
+        const power = bytes === 0 ? 0 : Math.min(Math.floor(Math.log2(bytes) / 10), 4);
+        const value = Number((bytes / Math.pow(1024, power)).toFixed(2));
+        return [bytes, bytes === 0 ? "0" : value + " " + ["B", "KiB", "MiB", "GiB", "TiB"][power]];
+    });
 }
 
 function strokeLine(context, fromX, fromY, toX, toY) {

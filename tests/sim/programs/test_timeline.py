@@ -407,8 +407,8 @@ class Logs(Case):
         self.assertEqual(shown["chosen"], "size")
         for axis in ("axis", "map-axis"):
             self.assertEqual(shown["scales"][axis], [f"{i} us" for i in range(0, 13, 2)])
-        self.assertEqual(shown["scales"]["line-scale"], ["0", "2.0 KiB", "4.0 KiB"])
-        self.assertIn("2.0 KiB", shown["scales"]["map-scale"])
+        self.assertEqual(shown["scales"]["line-scale"], ["0", "2 KiB", "4 KiB"])
+        self.assertIn("2 KiB", shown["scales"]["map-scale"])
         # A search leaves what it finds as it is, and the rest pale.
         found = {text: (count, [centre[3] for centre in centres])
                  for text, (count, centres) in shown["searches"].items()}
