@@ -36,6 +36,7 @@ static void finish(fleet_t *fleet, const CURLMsg *message)
     (void)curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&node);
     place_t *place = &fleet->places[node->index];
     (void)curl_multi_remove_handle(fleet->multi, node->easy);
+    fleet->asked--;
     bool has_memory =
         fleet_node_finish(node, result, &fleet->users, &fleet->scratch, reason);
     pthread_mutex_lock(&fleet->lock);
@@ -46,14 +47,17 @@ static void finish(fleet_t *fleet, const CURLMsg *message)
 
 static void ask_wanted_locked(fleet_t *fleet)
 {
-    for (uint32_t i = 0; i < fleet->count; i++) {
+    for (uint32_t i = 0; i < fleet->count && fleet->asked < FLEET_PARALLEL; i++) {
         place_t *place = &fleet->places[i];
-        if (place->state == PLACE_WANTED) {
-            place->state = PLACE_ASKED;
-            if (curl_multi_add_handle(fleet->multi, place->node.easy) != CURLM_OK) {
-                snprintf(place->reason, sizeof(place->reason), "it cannot be asked");
-                end_request_locked(fleet, place, false);
-            }
+        if (place->state != PLACE_WANTED) {
+            continue;
+        }
+        place->state = PLACE_ASKED;
+        if (curl_multi_add_handle(fleet->multi, place->node.easy) == CURLM_OK) {
+            fleet->asked++;
+        } else {
+            snprintf(place->reason, sizeof(place->reason), "it cannot be asked");
+            end_request_locked(fleet, place, false);
         }
     }
 }
@@ -75,13 +79,15 @@ static void *ask_when_wanted(void *arg)
     int left;
     while (!is_ending(fleet)) {
         const CURLMsg *message;
+        bool has_room = false; /* for a further node */
         (void)curl_multi_perform(fleet->multi, &left);
         while ((message = curl_multi_info_read(fleet->multi, &left)) != NULL) {
             if (message->msg == CURLMSG_DONE) {
                 finish(fleet, message);
+                has_room = true;
             }
         }
-        (void)curl_multi_poll(fleet->multi, NULL, 0, 1000, NULL);
+        (void)curl_multi_poll(fleet->multi, NULL, 0, has_room ? 0 : 1000, NULL);
     }
     return NULL;
 }
@@ -311,6 +317,7 @@ bool fleet_take(fleet_t *fleet, node_t *node, uint64_t wait_ns, bool is_patient)
     fleet->failure[0] = '\0';
     pthread_mutex_lock(&fleet->lock);
     want_locked(fleet);
+    wait_ns *= 1 + (fleet->count - 1) / FLEET_PARALLEL;
     wait_locked(fleet, clock_ns() + wait_ns, is_patient);
     for (uint32_t i = 0; i < fleet->count && is_whole; i++) {
         is_whole = append_locked(&fleet->places[i], node);

@@ -2,7 +2,8 @@
 /*
  * Snapshots of several nodes in one, by their rmm-exporters.
  *
- * A thread asks all nodes at the same time. fleet_take() waits for the nodes that answered last
+ * A thread asks all nodes, FLEET_PARALLEL at the same time: while one answer is parsed, the others
+ * wait, which counts towards their time-out. fleet_take() waits for the nodes that answered last
  * time, and at most as long as its caller wants. A node that has not answered within
  * FLEET_TIMEOUT_MS, or whose answer is none, has a reason instead of figures until it answers; it
  * delays no other node. Its devices keep their indexes.
@@ -18,6 +19,8 @@
 #include <stdint.h>
 
 #include "top/fleet_node.h"
+
+#define FLEET_PARALLEL 64u
 
 typedef enum place_state {
     PLACE_IDLE,
@@ -42,8 +45,9 @@ typedef struct fleet {
     place_t *places;
     uint32_t count, started; /* nodes; those that fleet_node_init() was called for */
     bool is_ending, is_started, has_memory;
-    uint32_t layout;    /* rises when indexes of devices change */
-    size_t used_by_all; /* this and the next two are the thread's */
+    uint32_t layout; /* rises when indexes of devices change */
+    uint32_t asked;  /* nodes; this and the next three are the thread's */
+    size_t used_by_all;
     fleet_users_t users;
     node_t scratch;
     char failure[NODE_REASON_BYTES + NODE_SITE_BYTES + 2]; /* no node answers */
@@ -55,8 +59,9 @@ bool fleet_open(
     size_t message_bytes);
 void fleet_close(fleet_t *fleet);
 
-/* Fill `node` anew. is_patient: wait for all nodes, also those that did not answer. False: no
- * memory, or no node answers and is_patient; then failure says why. */
+/* Fill `node` anew; wait_ns: for each FLEET_PARALLEL nodes. is_patient: wait for all nodes, also
+ * those that did not answer. False: no memory, or no node answers and is_patient; then failure
+ * says why. */
 bool fleet_take(fleet_t *fleet, node_t *node, uint64_t wait_ns, bool is_patient);
 
 #endif /* RMM_TOP_FLEET_H */
