@@ -138,15 +138,20 @@ static void take_kubernetes_pod(walk_t *walk)
     out->container[0] = '\0'; /* of the node, if that is a container itself */
 }
 
-/* "machine-libpod_pod_ID.slice", "user-libpod_pod_ID.slice" */
-static void take_podman_pod(walk_t *walk)
+/* "machine-libpod_pod_ID.slice", "user-libpod_pod_ID.slice"; with podman's driver cgroupfs
+ * "libpod_parent/ID". True: the part is a pod. */
+static bool take_podman_pod(walk_t *walk)
 {
     cgroup_t *out = walk->out;
     const char *pod = strstr(walk->part, "libpod_pod_");
-    size_t length = pod != NULL ? strspn(pod + 11, HEX) : 0;
-    if (length == CONTAINER_DIGITS && out->pod[0] == '\0') {
-        (void)take_word(out->pod, sizeof(out->pod), pod + 11, length, HEX);
+    pod = pod != NULL                                  ? pod + 11
+          : strcmp(walk->parent, "libpod_parent") == 0 ? walk->part
+                                                       : NULL;
+    size_t length = pod != NULL ? strspn(pod, HEX) : 0;
+    if (length != CONTAINER_DIGITS || out->pod[0] != '\0') {
+        return false;
     }
+    return take_word(out->pod, sizeof(out->pod), pod, length, HEX);
 }
 
 /* ID, PREFIX-ID or PREFIX:ID, with or without ".scope". NULL: none. */
@@ -227,8 +232,9 @@ static void take_part(walk_t *walk)
         take_step(walk);
     }
     take_kubernetes_pod(walk);
-    take_podman_pod(walk);
-    take_container(walk);
+    if (!take_podman_pod(walk)) {
+        take_container(walk);
+    }
     take_unit(walk);
 }
 
