@@ -64,11 +64,15 @@ static int by_column(const row_t *a, const row_t *b)
     return 0;
 }
 
-/* Rows that are equal stay where they are: by program, then by device. */
+/* Rows that are equal stay where they are: by node, then by program, then by device. */
 static int compare(const void *left, const void *right)
 {
     const row_t *a = left, *b = right;
     int order = by_column(a, b);
+    if (order == 0) {
+        order = (a->process->site > b->process->site) -
+                (a->process->site < b->process->site);
+    }
     if (order == 0) {
         order = (a->process->id > b->process->id) - (a->process->id < b->process->id);
     }
