@@ -163,7 +163,7 @@ static int ask_for(const check_t *check, const char *file, char *text, size_t by
 /* NULL, or why the daemon does not answer. */
 static const char *why_no_answer(check_t *check, char reason[REASON_BYTES])
 {
-    if (!mountpoint_name(
+    if (!mountpoint_name_to_ask(
             check->options->mountpoint, check->mountpoint, reason, REASON_BYTES)) {
         return reason;
     }

@@ -25,6 +25,7 @@
 #include "daemon/ask.h"
 #include "support/daemon_log.h"
 
+#define ROOTS_MOUNTPOINT "/rmm"
 #define PID_BYTES 24
 #define LOOK_NS 20000000 /* between two looks at a live mount */
 #define LOOKS_ALIVE 10   /* after so many the daemon counts as one that stays: 0.2 s */
@@ -237,7 +238,7 @@ bool mountpoint_detach_own(const mountpoint_t *mountpoint, const char *path)
 static bool default_path(char path[PATH_MAX], const reason_t *reason)
 {
     if (geteuid() == 0) {
-        (void)snprintf(path, PATH_MAX, "/rmm");
+        (void)snprintf(path, PATH_MAX, ROOTS_MOUNTPOINT);
         return true;
     }
     const char *home = getenv("HOME");
@@ -560,6 +561,18 @@ bool mountpoint_name(
     char chosen[PATH_MAX];
     return (wanted != NULL || default_path(chosen, &reason)) &&
            resolve(wanted != NULL ? wanted : chosen, path, &reason);
+}
+
+bool mountpoint_name_to_ask(
+    const char *wanted, char path[PATH_MAX], char *text, size_t text_bytes)
+{
+    bool is_named = mountpoint_name(wanted, path, text, text_bytes);
+    bool is_there = is_named && mountpoint_is_ours(path);
+    if (wanted != NULL || is_there || !mountpoint_is_ours(ROOTS_MOUNTPOINT)) {
+        return is_named;
+    }
+    (void)snprintf(path, PATH_MAX, ROOTS_MOUNTPOINT);
+    return true;
 }
 
 bool mountpoint_clear(const char *wanted, char *text, size_t text_bytes)

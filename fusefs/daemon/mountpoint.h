@@ -41,6 +41,10 @@ bool mountpoint_prepare(
 bool mountpoint_name(
     const char *wanted, char path[PATH_MAX], char *reason, size_t reason_bytes);
 
+/* The same of a tree to look at: without a name that of root, if the user has mounted none. */
+bool mountpoint_name_to_ask(
+    const char *wanted, char path[PATH_MAX], char *reason, size_t reason_bytes);
+
 /* Is a tree of rmmfs, alive or dead, on top there? */
 bool mountpoint_is_ours(const char *path);
 

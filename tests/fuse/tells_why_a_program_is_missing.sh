@@ -49,6 +49,18 @@ for as in "" "${user[*]}"; do
 done
 as=()
 
+# Without a name a user looks at root's tree, if there is no other. /rmm is made in a view of the root.
+mkdir -p /run/root/{upper,work,all} /run/root/upper/{rmm,run,dev,proc}
+mount -t overlay -o lowerdir=/,upperdir=/run/root/upper,workdir=/run/root/work overlay /run/root/all
+for place in run dev proc; do mount --rbind "/$place" "/run/root/all/$place"; done
+mount --bind "$mnt" /run/root/all/rmm
+as=(env HOME=/nonexistent chroot --userspec=65534:65534 /run/root/all)
+cp "$RMMFS" /run/root/upper/rmm-check
+RMMFS=/rmm-check check 0
+told "^ok      rmmfs \(pid $daemon\) answers on /rmm$"
+as=()
+umount -R /run/root/all
+
 # A process without a segment, none, another user's, and wrong usage.
 sleep 1000 &
 check 1 $! "$mnt"
