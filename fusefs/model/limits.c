@@ -136,11 +136,25 @@ static int replace(limits_t *limits, limit_t *known, const limit_t *limit)
     return 0;
 }
 
+/* A limit for the jobs of all users, which only root sets. */
+static bool is_below_one_of_root(const limits_t *limits, const limit_t *limit)
+{
+    limit_t of_all = *limit;
+    of_all.uid = LIMIT_ANY_USER;
+    return limit->uid != LIMIT_ANY_USER && limits_find(limits, &of_all) != NULL;
+}
+
+static int remove_unknown(const limits_t *limits, const limit_t *limit)
+{
+    return is_below_one_of_root(limits, limit) ? -EPERM
+                                               : 0 /* there is none, as wanted */;
+}
+
 int limits_set(limits_t *limits, const limit_t *limit)
 {
     limit_t *known = find(limits, limit);
     int error = known != NULL                      ? replace(limits, known, limit)
-                : limit->limit_bytes == UINT64_MAX ? 0 /* there is none, as wanted */
+                : limit->limit_bytes == UINT64_MAX ? remove_unknown(limits, limit)
                                                    : add(limits, limit);
     limits->is_due = limits->is_due || error == 0;
     limits->is_started = limits->is_started || error == 0;

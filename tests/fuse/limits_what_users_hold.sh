@@ -85,6 +85,10 @@ for line in "" "user" "user 0 gpu0" "user 0 gpu0 1G" "user 0 gpu0 -1" "user 0 gp
     [ -z "$line" ] || refused root "$line" "Invalid argument"
 done
 set_limit "label none-such gpu0 none"
+as "$other" sh -c 'echo "label none-such gpu0 none" >"$1"' - "$mnt/limits" || fail "none of his own"
+set_limit "label root-has gpu0 1GiB"
+refused "$other" "label root-has gpu0 none" "Operation not permitted" # there is none of his own, but it stays
+set_limit "label root-has gpu0 none"
 grep -q "limits: no device 'gpu7'" "$log" || fail "no reason in the log"
 set_limit "user 65534 gpu0 none"
 expect limits "#kind name uid gpu limit_bytes held_bytes given_bytes processes set_by"
