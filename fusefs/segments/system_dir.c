@@ -77,12 +77,10 @@ static bool may_bound(int below)
         return false;
     case REACH_UNKNOWN:
         log_warn(
-            "%s was given to this container, and rmmfs cannot see by whom it is used: "
-            "a "
-            "tmpfs with a size limit may hide segments, so rmmfs mounts none, and "
-            "users "
-            "can fill its file system; run the container with the machine's pids "
-            "(Kubernetes: hostPID: true; podman: --pid=host)",
+            "rmmfs is in a container and does not see the machine's pids, so it cannot "
+            "know who else uses %s: a tmpfs with a size limit may hide segments, so "
+            "rmmfs mounts none, and users can fill its file system; run the container "
+            "with the machine's pids (Kubernetes: hostPID: true; podman: --pid=host)",
             RMM_SYSTEM_RUNTIME_DIR);
         return false;
     }

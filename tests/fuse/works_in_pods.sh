@@ -189,5 +189,5 @@ mkdir "$host/apart"
 mount -t tmpfs apart "$host/apart"
 podman run -d --name apart --pid private --privileged --volume "$host/apart:/run" localhost/rmm-node \
     -f -o mkdir /run/tree >"$work/out" 2>&1 || fail "$(cat "$work/out")"
-said() { podman logs apart 2>&1 | grep -q "/run/rmm was given to this container, and rmmfs cannot see by whom it is used"; }
+said() { podman logs apart 2>&1 | grep -q "cannot know who else uses /run/rmm"; }
 eventually said
