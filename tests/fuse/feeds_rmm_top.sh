@@ -81,7 +81,7 @@ python3 "$work/compare.py" "$work/by_mount" "$work/by_segments" || fail "not the
 [ "$(python3 -c 'import json, sys; print(json.load(sys.stdin)["devices"][0]["peak_bytes"])' <"$work/by_mount")" = 5070 ] ||
     fail "the peak of the GPU: $(cat "$work/by_mount")"
 top --html "$work/page.html"
-grep -q "<b>${program_pid[a]}</b>" "$work/page.html" || fail "the page: $(cat "$work/page.html")"
+grep -q "<b[^>]*>${program_pid[a]}</b>" "$work/page.html" || fail "the page: $(cat "$work/page.html")"
 one_line 2 "exclude each other" top --replay "$work/by_mount"
 one_line 1 "is not mounted there" "$RMM_TOP" --json --mount "$work"
 one_line 1 "No such file or directory" "$RMM_TOP" --json --mount "$work/none"
