@@ -16,6 +16,7 @@ RMM_JOB=limit_job.$$
 export RMM_JOB
 shift
 end() {
+    trap '' HUP INT TERM # another one would leave the limit there
     awk -v job="$RMM_JOB" '$1 == "label" && $2 == job { found = 1; peak = $8 }
         END { print "limit_job.sh: " (found ? "at most " peak " bytes were in use" : \
               "no program of the command was in the tree, so nothing was limited") }' "$rmm/jobs" >&2
@@ -23,7 +24,9 @@ end() {
 }
 echo "label $RMM_JOB all $limit" >"$rmm/limits" ||
     { echo "limit_job.sh: cannot set $limit: the last lines of rmmfs's log say why" >&2; exit 2; }
-trap end EXIT
-trap 'exit 143' HUP INT TERM
+trap 'end; exit 143' HUP INT TERM
 echo "limit_job.sh: label $RMM_JOB: at most $limit on each GPU" >&2
 "$@"
+status=$?
+end
+exit $status

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "model/apportion.h"
+#include "model/locations.h"
 #include "model/tree.h"
 #include "segment/limits_mark.h"
 #include "segment/list.h"
@@ -159,12 +160,6 @@ static uint32_t first_pot(const run_t *run, const job_t *job, uint32_t device)
     return low;
 }
 
-static bool has_pots(const run_t *run, const job_t *job)
-{
-    uint32_t at = first_pot(run, job, 0);
-    return at < run->sums.pot_count && run->sums.pots[at].group == job;
-}
-
 static void put_into_pots(const run_t *run, party_t *party, const job_t *job)
 {
     uint32_t device = place_of(party).at->device;
@@ -258,14 +253,25 @@ static void set_share(const party_t *party, const pot_t *least, void *arg)
     }
 }
 
+/* Is there any limit for it, also of a GPU that no program has used yet, which has no pot? */
+static bool is_limited(const model_t *model, const process_t *process)
+{
+    for (uint32_t i = 0; i < model->limits.count; i++) {
+        const limit_t *limit = &model->limits.items[i];
+        const job_t *job =
+            limit->kind < JOB_KIND_COUNT ? process->jobs[limit->kind] : NULL;
+        if ((job != NULL || limit->kind == LIMIT_OF_DEVICE) &&
+            limit_is_of(limit, job)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* A location that the program has not used yet: it asks first if it is in a group of a limit. */
 static void set_asking(const run_t *run, member_t *member)
 {
-    bool asks = has_pots(run, NULL);
-    for (uint32_t kind = 0; kind < JOB_KIND_COUNT && !asks; kind++) {
-        const job_t *job = member->process->jobs[kind];
-        asks = job != NULL && has_pots(run, job);
-    }
+    bool asks = is_limited(run->model, member->process);
     if (member->asks_first == (asks ? ASKS_FIRST : ASKS_NOT)) {
         return;
     }
@@ -316,10 +322,23 @@ static void tell_members(const run_t *run)
 
 /* --- all ------------------------------------------------------------------------------ */
 
+/* A program that asks may have opened the location, and the node's first GPU, a moment ago: if they
+ * were found later, the program would wait in vain, and go on without a limit. */
+static void find_locations(model_t *model)
+{
+    for (uint32_t i = 0; i < model->member_count; i++) {
+        member_t *member = model->members[i];
+        if (member->state == MEMBER_LIVE && (member->may_ask || !is_watched(model))) {
+            (void)locations_find(model, member);
+        }
+    }
+}
+
 static void share_out(model_t *model)
 {
     run_t run = {
         .model = model, .sums = {.read = read_use, .set = set_share, .arg = &run}};
+    find_locations(model);
     find_pots(&run);
     find_parties(&run);
     if (run.failed) {

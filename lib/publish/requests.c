@@ -69,10 +69,11 @@ static bool is_answered(const rmm_control_share_t *share, uint32_t number)
 }
 
 /* Numbers of requests are answered in order, so a later answer is one, too. */
-static bool wait_for_answer(const rmm_control_share_t *share, uint32_t number)
+static bool
+wait_for_answer(const rmm_control_share_t *share, uint32_t number, uint64_t most_ns)
 {
     const _Atomic(uint32_t) *count = rmm__requests_count();
-    const uint64_t until = rmm__clock_ns(CLOCK_MONOTONIC) + RMM_SHARE_WAIT_NS;
+    const uint64_t until = rmm__clock_ns(CLOCK_MONOTONIC) + most_ns;
     uint64_t now;
 
     do {
@@ -84,7 +85,9 @@ static bool wait_for_answer(const rmm_control_share_t *share, uint32_t number)
         }
         now = rmm__clock_ns(CLOCK_MONOTONIC);
         if (now < until) {
-            const struct timespec rest = {.tv_nsec = (long)(until - now)};
+            const struct timespec rest = {
+                .tv_sec = (time_t)((until - now) / 1000000000u),
+                .tv_nsec = (long)((until - now) % 1000000000u)};
 
             (void)syscall(SYS_futex, count, FUTEX_WAIT, seen, &rest, NULL, 0);
         }
@@ -109,7 +112,9 @@ bool rmm__requests_ask_share(uint32_t location, uint64_t bytes)
     number =
         atomic_fetch_add_explicit(&own->wanted_number, 1, memory_order_release) + 1;
     rmm__segment_touch();
-    good = wait_for_answer(&rmm__publisher.control->shares[location], number);
+    good = wait_for_answer(
+        &rmm__publisher.control->shares[location], number,
+        rmm__requests_is_first(location) ? RMM_SHARE_FIRST_WAIT_NS : RMM_SHARE_WAIT_NS);
     atomic_fetch_sub_explicit(&own->wanted_bytes, bytes, memory_order_relaxed);
     if (!good) {
         atomic_store_explicit(

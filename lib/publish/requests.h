@@ -49,10 +49,12 @@ bool rmm__requests_is_first(uint32_t location);
 
 /*
  * A growth of so many bytes needs a larger share: ask the daemon for it, and wait until it has
- * answered, at most RMM_SHARE_WAIT_NS; then the share is as large as can be. A daemon that did not
+ * answered, at most RMM_SHARE_WAIT_NS, or RMM_SHARE_FIRST_WAIT_NS where it would go on without a
+ * limit otherwise; then the share is as large as can be. A daemon that did not
  * answer is not asked again until it has written something. False: no answer.
  */
 #define RMM_SHARE_WAIT_NS 500000000u
+#define RMM_SHARE_FIRST_WAIT_NS 2000000000u
 bool rmm__requests_ask_share(uint32_t location, uint64_t bytes);
 
 /* Rises with each request, and is woken as a shared futex. Constant once a resource is there. */

