@@ -39,6 +39,10 @@ LEFT = {  # page: {how a command, or a block of another language, begins: why it
         "tests/run  ": OTHERS,
         "cmake --preset dev": OTHERS,
     },
+    "docs/diagnostics.md": {
+        "rmm-run -- torchrun": "sim.run_job, with a shell as the launcher",
+        "rmm-run --report job.json": "sim.run_job, with a shell as the launcher",
+    },
     "docs/extending.md": {"for file in include": "abi.recipes"},
     "docs/amd.md": {"$ RMM_DRIVER=hip": "needs an AMD GPU", "ctest": OTHERS},
     "docs/building.md": {

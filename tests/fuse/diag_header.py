@@ -2,7 +2,7 @@
 """The header of a side file of the diagnosis, for files that tests forge (docs/diag-format.md)."""
 import struct
 
-BYTES = 576
+BYTES = 640
 KERNEL_BYTES, ROW_BYTES, FINDING_BYTES = 256, 136, 160
 SECTIONS = ["kernels", "rows", "findings", "functions", "peaks", "parts", "stacks", "modules",
             "verdicts", "origins", "frees", "sites", "resources"]
@@ -20,4 +20,4 @@ def pack(size, mode, sections, counters):
     values = [0] * COUNTER_COUNT
     for name, value in counters.items():
         values[COUNTERS[name]] = value
-    return text + struct.pack("<%dQ" % COUNTER_COUNT, *values)
+    return text + struct.pack("<%dQ64s" % COUNTER_COUNT, *values, b"")

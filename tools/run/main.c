@@ -277,7 +277,7 @@ typedef struct results {
 static bool write_report(const run_options_t *options, bool is_whole, output_t *output)
 {
     if (output->file == NULL) {
-        return is_whole;
+        return true;
     }
     if (!is_whole) {
         output_discard(output);
@@ -324,7 +324,7 @@ static int report_on(const run_options_t *options, results_t *results)
         output_discard(&results->report);
         return EXIT_OWN_FAILURE;
     }
-    if (!write_report(options, told.is_written, &results->report)) {
+    if (!write_report(options, told.has_json, &results->report) || !told.has_summary) {
         return EXIT_OWN_FAILURE;
     }
     if (told.processes > 0) {

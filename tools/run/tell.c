@@ -60,11 +60,11 @@ static json_t *tell_one(
     run_suppressions_apply(tell->suppressions, report);
     count(report, told);
     if (tell->summary && !print_one(tell, report, other_count)) {
-        told->is_written = false; /* stderr cannot say so: the status does */
+        told->has_summary = false; /* stderr cannot say so: the status does */
     }
     if (tell->json != NULL) {
         object = run_report_json(report);
-        told->is_written = told->is_written && object != NULL;
+        told->has_json = told->has_json && object != NULL;
     }
     run_report_free(report);
     return object;
@@ -148,7 +148,7 @@ bool run_tell(const run_tell_t *tell, run_told_t *told)
 {
     uint32_t other_count = count_others(tell);
     run_report_t report;
-    *told = (run_told_t){.is_written = true};
+    *told = (run_told_t){.has_summary = true, .has_json = true};
     if (!run_report_read(&report, tell->program, tell->pid, tell->left)) {
         return false;
     }
@@ -159,7 +159,7 @@ bool run_tell(const run_tell_t *tell, run_told_t *told)
         print_sum(tell, told);
     }
     if (good && tell->json != NULL && !write_json(whole, others, tell->json)) {
-        told->is_written = false;
+        told->has_json = false;
     }
     json_decref(whole);
     json_decref(others);

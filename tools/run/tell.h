@@ -28,7 +28,8 @@ typedef struct run_tell {
 } run_tell_t;
 
 typedef struct run_told {
-    bool is_written;    /* all that was asked for */
+    bool has_summary; /* it was printed, or not asked for; here and below */
+    bool has_json;
     uint32_t processes; /* that were looked at */
     uint64_t findings;  /* of all, hints excepted */
     uint64_t leaks;

@@ -138,10 +138,9 @@ for program in "$@"; do
         makes_no_directory $name "$program"
         ;;
     rmm-top)
-        "$program" --html "$work/page" # some 3 KB without a program
+        "$program" --html "$work/page" # some 30 KB without a program, of which half fits
         rm -f "$work"/disk/*
-        head -c 61440 /dev/zero >"$work/disk/filler"
-        cat "$work/page" >"$work/disk/other" # what is left is less than a page
+        head -c $((65536 - $(stat -c %s "$work/page") / 8192 * 4096)) /dev/zero >"$work/disk/filler"
         fails 1 "rmm-top: cannot write $work/disk/file: No space left on device" \
             "$program" --html "$work/disk/file"
         [ ! -e "$work/disk/file" ] || wrong "half a page"
