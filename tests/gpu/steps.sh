@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 # The steps of tests/gpu/run. Each adds rows to the table with attempt or row. Sourced.
 
-steps="machine build suite resources adaptors driver replay bench demo diagnosis frameworks overhead torch python peers models sanitizer"
+steps="machine build suite resources adaptors driver replay bench demo diagnosis frameworks overhead torch python jobs peers models sanitizer"
 build=${RMM_GPU_BUILD:-build/gpu}
 replay=$build/tools/replay/rmm-replay
 
@@ -432,6 +432,29 @@ python_program() { # NAME
     PYTHONPATH=$root/$build/python/package timeout 120 python3 tests/gpu/python_frameworks.py "$1"
     echo $? >"$work/python.rc"
     [ "$(cat "$work/python.rc")" = 0 ]
+}
+
+# --- whole jobs: what rmm-run tells of the ranks that torchrun starts ---------------------------
+
+step_jobs() {
+    if ! command -v torchrun >/dev/null; then
+        row jobs skipped "no torchrun on this machine"
+        return
+    fi
+    attempt "Python package built" 120 python_built
+    attempt "a fault in one rank" 100 ranks_are 86 bad 0 1
+    attempt "no fault in any rank" 100 ranks_are 0 good 0 0
+}
+ranks_are() { # STATUS PROGRAM FINDINGS...: of each rank
+    local wanted=$1 program=$2 status=0 found
+    shift 2
+    PYTHONPATH=$root/$build/python/package $build/tools/run/rmm-run --summary --report "$logs/ranks_$program.json" \
+        --fail-on-finding --diag order -- torchrun --nproc-per-node $# tests/gpu/torch_ranks.py "$program" || status=$?
+    [ $status -eq "$wanted" ] || return 1
+    found=$(python3 -c 'import json, sys
+print(*(process["findings_total"] for process in json.load(open(sys.argv[1]))["processes"]))' "$logs/ranks_$program.json")
+    echo "findings: $found" >"$work/figure"
+    [ "$found" = "$*" ]
 }
 
 # --- several GPUs: what peers can use, what it costs, PyTorch across them -----------------------
