@@ -94,8 +94,8 @@ static void say_missing(run_left_t *left)
         snprintf(
             left->missing, sizeof(left->missing),
             "the program left no segment: it allocated no GPU memory, does not "
-            "publish its statistics, or does not use the library while another "
-            "tool uses CUPTI");
+            "publish its statistics, or does not use the library (which needs mode "
+            "driver and CUPTI)");
     } else if (left->diag.fd < 0) {
         snprintf(
             left->missing, sizeof(left->missing),

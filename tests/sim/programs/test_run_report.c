@@ -713,7 +713,7 @@ CASE(fails_if_nothing_could_be_found)
         program.err,
         "rmm-run: --fail-on-finding: nothing was diagnosed: the program left no "
         "segment: it allocated no GPU memory, does not publish its statistics, or "
-        "does not use the library while another tool uses CUPTI\n");
+        "does not use the library (which needs mode driver and CUPTI)\n");
     run("--summary -- /bin/true");
     program_assert_status(&program, 0);
     run_reported("", "/bin/true");
