@@ -22,19 +22,19 @@ _Static_assert(LIMIT_HOST == DEVICE_HOST, "limits.h does not know the model");
 typedef struct run {
     model_t *model;
     apportion_t sums;
-    uint32_t pot_room, party_room;
+    uint32_t quota_room, claimant_room;
     bool failed; /* no memory */
 } run_t;
 
-/* What a party is: a location of a segment. */
+/* What a claimant is: a location of a segment. */
 typedef struct place {
     member_t *member;
     member_location_t *at;
 } place_t;
 
-static place_t place_of(const party_t *party)
+static place_t place_of(const claimant_t *claimant)
 {
-    member_location_t *at = party->subject;
+    member_location_t *at = claimant->subject;
     return (place_t){at->member, at};
 }
 
@@ -81,21 +81,21 @@ void sharing_out_mark(const model_t *model, bool in_force)
     }
 }
 
-/* --- pots ----------------------------------------------------------------------------- */
+/* --- quotas ----------------------------------------------------------------------------- */
 
-static void add_pot(run_t *run, const job_t *job, uint32_t limit, uint32_t device)
+static void add_quota(run_t *run, const job_t *job, uint32_t limit, uint32_t device)
 {
     apportion_t *sums = &run->sums;
-    pot_t *pots =
-        rmm__list_make_room(sums->pots, sums->pot_count, &run->pot_room, sizeof(pot_t));
-    if (pots == NULL || sums->pot_count >= UINT16_MAX) {
+    quota_t *quotas = rmm__list_make_room(
+        sums->quotas, sums->quota_count, &run->quota_room, sizeof(quota_t));
+    if (quotas == NULL || sums->quota_count >= UINT16_MAX) {
         run->failed = true;
     }
-    if (pots != NULL) {
-        sums->pots = pots;
+    if (quotas != NULL) {
+        sums->quotas = quotas;
     }
     if (!run->failed) {
-        pots[sums->pot_count++] = (pot_t){
+        quotas[sums->quota_count++] = (quota_t){
             .limit_bytes = run->model->limits.items[limit].limit_bytes,
             .group = job,
             .device = device,
@@ -103,21 +103,21 @@ static void add_pot(run_t *run, const job_t *job, uint32_t limit, uint32_t devic
     }
 }
 
-static void add_pots_of(run_t *run, const job_t *job, uint32_t limit)
+static void add_quotas_of(run_t *run, const job_t *job, uint32_t limit)
 {
     const limit_t *of = &run->model->limits.items[limit];
     if (of->device != LIMIT_EACH_GPU) {
-        add_pot(run, job, limit, of->device);
+        add_quota(run, job, limit, of->device);
         return;
     }
     for (uint32_t i = 0; i < run->model->gpu_count && !run->failed; i++) {
-        add_pot(run, job, limit, i);
+        add_quota(run, job, limit, i);
     }
 }
 
-static int compare_pots(const void *left, const void *right)
+static int compare_quotas(const void *left, const void *right)
 {
-    const pot_t *a = left, *b = right;
+    const quota_t *a = left, *b = right;
     if (a->group != b->group) {
         return a->group < b->group ? -1 : 1;
     }
@@ -125,33 +125,33 @@ static int compare_pots(const void *left, const void *right)
 }
 
 /* For each limit the jobs that it is for. */
-static void find_pots(run_t *run)
+static void find_quotas(run_t *run)
 {
     const model_t *model = run->model;
     for (uint32_t i = 0; i < model->limits.count && !run->failed; i++) {
         if (limit_is_of(&model->limits.items[i], NULL)) {
-            add_pots_of(run, NULL, i);
+            add_quotas_of(run, NULL, i);
         }
         for (uint32_t k = 0; k < model->jobs.count && !run->failed; k++) {
             const job_t *job = model->jobs.items[k];
             if (job->processes > 0 && limit_is_of(&model->limits.items[i], job)) {
-                add_pots_of(run, job, i);
+                add_quotas_of(run, job, i);
             }
         }
     }
-    if (run->sums.pot_count > 0) {
-        qsort(run->sums.pots, run->sums.pot_count, sizeof(pot_t), compare_pots);
+    if (run->sums.quota_count > 0) {
+        qsort(run->sums.quotas, run->sums.quota_count, sizeof(quota_t), compare_quotas);
     }
 }
 
-/* The first pot of the group that is not before the device. */
-static uint32_t first_pot(const run_t *run, const job_t *job, uint32_t device)
+/* The first quota of the group that is not before the device. */
+static uint32_t first_quota(const run_t *run, const job_t *job, uint32_t device)
 {
-    const pot_t wanted = {.group = job, .device = device};
-    uint32_t low = 0, high = run->sums.pot_count;
+    const quota_t wanted = {.group = job, .device = device};
+    uint32_t low = 0, high = run->sums.quota_count;
     while (low < high) {
         uint32_t middle = (low + high) / 2;
-        if (compare_pots(&run->sums.pots[middle], &wanted) < 0) {
+        if (compare_quotas(&run->sums.quotas[middle], &wanted) < 0) {
             low = middle + 1;
         } else {
             high = middle;
@@ -160,66 +160,66 @@ static uint32_t first_pot(const run_t *run, const job_t *job, uint32_t device)
     return low;
 }
 
-static void put_into_pots(const run_t *run, party_t *party, const job_t *job)
+static void put_into_quotas(const run_t *run, claimant_t *claimant, const job_t *job)
 {
-    uint32_t device = place_of(party).at->device;
-    for (uint32_t i = first_pot(run, job, device);
-         i < run->sums.pot_count && run->sums.pots[i].group == job &&
-         run->sums.pots[i].device == device &&
-         party->pot_count < APPORTION_POTS_OF_PARTY;
+    uint32_t device = place_of(claimant).at->device;
+    for (uint32_t i = first_quota(run, job, device);
+         i < run->sums.quota_count && run->sums.quotas[i].group == job &&
+         run->sums.quotas[i].device == device &&
+         claimant->quota_count < APPORTION_QUOTAS_OF_CLAIMANT;
          i++) {
-        party->pots[party->pot_count++] = (uint16_t)i;
+        claimant->quotas[claimant->quota_count++] = (uint16_t)i;
     }
 }
 
-/* --- parties -------------------------------------------------------------------------- */
+/* --- claimants -------------------------------------------------------------------------- */
 
-static void look_for_request(const model_t *model, party_t *party)
+static void look_for_request(const model_t *model, claimant_t *claimant)
 {
-    place_t place = place_of(party);
+    place_t place = place_of(claimant);
     rmm_growth_t growth;
     if ((place.member->may_ask || !is_watched(model)) &&
         rmm__segment_growth(&place.member->segment, place.at->location, &growth) &&
         growth.wanted_number != place.at->claim.answered) {
-        party->asks = true;
-        party->wanted_bytes = growth.wanted_bytes;
+        claimant->asks = true;
+        claimant->wanted_bytes = growth.wanted_bytes;
         place.at->asked = growth.wanted_number;
     }
 }
 
-static void add_party(run_t *run, member_t *member, member_location_t *at)
+static void add_claimant(run_t *run, member_t *member, member_location_t *at)
 {
     apportion_t *sums = &run->sums;
     const process_t *process = member->process;
-    party_t *parties = rmm__list_make_room(
-        sums->parties, sums->party_count, &run->party_room, sizeof(party_t));
-    if (parties == NULL) {
+    claimant_t *claimants = rmm__list_make_room(
+        sums->claimants, sums->claimant_count, &run->claimant_room, sizeof(claimant_t));
+    if (claimants == NULL) {
         run->failed = true;
         return;
     }
-    sums->parties = parties;
-    party_t *party = &parties[sums->party_count++];
-    *party = (party_t){.claim = &at->claim, .subject = at};
+    sums->claimants = claimants;
+    claimant_t *claimant = &claimants[sums->claimant_count++];
+    *claimant = (claimant_t){.claim = &at->claim, .subject = at};
     at->member = member;
-    party->takes_shares = member->has_control &&
-                          rmm__control_takes_shares(&member->control, at->location);
-    put_into_pots(run, party, NULL);
+    claimant->takes_shares = member->has_control &&
+                             rmm__control_takes_shares(&member->control, at->location);
+    put_into_quotas(run, claimant, NULL);
     for (uint32_t kind = 0; kind < JOB_KIND_COUNT; kind++) {
         if (process->jobs[kind] != NULL) {
-            put_into_pots(run, party, process->jobs[kind]);
+            put_into_quotas(run, claimant, process->jobs[kind]);
         }
     }
-    look_for_request(run->model, party);
+    look_for_request(run->model, claimant);
 }
 
-static void find_parties(run_t *run)
+static void find_claimants(run_t *run)
 {
     const model_t *model = run->model;
     for (uint32_t i = 0; i < model->member_count && !run->failed; i++) {
         member_t *member = model->members[i];
         for (uint32_t k = 0; k < member->location_count && !run->failed; k++) {
             if (member->state == MEMBER_LIVE) {
-                add_party(run, member, &member->locations[k]);
+                add_claimant(run, member, &member->locations[k]);
             }
         }
     }
@@ -227,9 +227,9 @@ static void find_parties(run_t *run)
 
 /* --- shares --------------------------------------------------------------------------- */
 
-static uint64_t read_use(const party_t *party, void *arg)
+static uint64_t read_use(const claimant_t *claimant, void *arg)
 {
-    place_t place = place_of(party);
+    place_t place = place_of(claimant);
     rmm_growth_t growth;
     (void)arg;
     return rmm__segment_growth(&place.member->segment, place.at->location, &growth)
@@ -237,12 +237,12 @@ static uint64_t read_use(const party_t *party, void *arg)
                : 0;
 }
 
-static void set_share(const party_t *party, const pot_t *least, void *arg)
+static void set_share(const claimant_t *claimant, const quota_t *least, void *arg)
 {
     const run_t *run = arg;
-    place_t place = place_of(party);
+    place_t place = place_of(claimant);
     char group[LIMIT_GROUP_BYTES] = "";
-    rmm_share_t share = {party->claim->share_bytes, UINT64_MAX, group};
+    rmm_share_t share = {claimant->claim->share_bytes, UINT64_MAX, group};
     if (least != NULL) {
         limit_print_group(&run->model->limits.items[least->limit], group);
         share.limit_bytes = least->limit_bytes;
@@ -253,7 +253,7 @@ static void set_share(const party_t *party, const pot_t *least, void *arg)
     }
 }
 
-/* Is there any limit for it, also of a GPU that no program has used yet, which has no pot? */
+/* Is there any limit for it, also of a GPU that no program has used yet, which has no quota? */
 static bool is_limited(const model_t *model, const process_t *process)
 {
     for (uint32_t i = 0; i < model->limits.count; i++) {
@@ -292,10 +292,10 @@ static void set_asking(const run_t *run, member_t *member)
 
 static void answer(const run_t *run)
 {
-    for (uint32_t i = 0; i < run->sums.party_count; i++) {
-        const party_t *party = &run->sums.parties[i];
-        place_t place = place_of(party);
-        if (party->asks) {
+    for (uint32_t i = 0; i < run->sums.claimant_count; i++) {
+        const claimant_t *claimant = &run->sums.claimants[i];
+        place_t place = place_of(claimant);
+        if (claimant->asks) {
             place.at->claim.answered = place.at->asked;
             (void)rmm__control_answer(
                 &place.member->control, place.at->location, place.at->asked);
@@ -339,19 +339,20 @@ static void share_out(model_t *model)
     run_t run = {
         .model = model, .sums = {.read = read_use, .set = set_share, .arg = &run}};
     find_locations(model);
-    find_pots(&run);
-    find_parties(&run);
+    find_quotas(&run);
+    find_claimants(&run);
     if (run.failed) {
         log_warn("limits of groups are not shared out: out of memory");
     } else {
-        run.sums.first =
-            run.sums.party_count > 0 ? model->sharing.turn++ % run.sums.party_count : 0;
+        run.sums.first = run.sums.claimant_count > 0
+                             ? model->sharing.turn++ % run.sums.claimant_count
+                             : 0;
         apportion_run(&run.sums);
         answer(&run);
         tell_members(&run);
     }
-    free(run.sums.pots);
-    free(run.sums.parties);
+    free(run.sums.quotas);
+    free(run.sums.claimants);
 }
 
 void sharing_out(model_t *model, bool at_once)

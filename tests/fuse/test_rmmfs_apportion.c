@@ -14,7 +14,7 @@
 #include "model/apportion.h"
 
 #define PROGRAMS 12u
-#define POTS 4u
+#define QUOTAS 4u
 #define ROUNDS 4000u
 
 /* What a thread of a program does next. */
@@ -33,20 +33,20 @@ typedef struct program {
 typedef struct world {
     uint64_t random;
     program_t programs[PROGRAMS];
-    bool is_in[PROGRAMS][POTS];
-    uint64_t limits[POTS];
-    uint64_t allowed[POTS]; /* the limit, or what was used when it was lowered */
-    pot_t pots[POTS];
-    party_t parties[PROGRAMS];
+    bool is_in[PROGRAMS][QUOTAS];
+    uint64_t limits[QUOTAS];
+    uint64_t allowed[QUOTAS]; /* the limit, or what was used when it was lowered */
+    quota_t quotas[QUOTAS];
+    claimant_t claimants[PROGRAMS];
     bool moves; /* programs go on meanwhile */
 } world_t;
 
-static uint64_t used_in(const world_t *world, uint32_t pot)
+static uint64_t used_in(const world_t *world, uint32_t quota)
 {
     uint64_t used = 0;
     for (uint32_t i = 0; i < PROGRAMS; i++) {
         const program_t *program = &world->programs[i];
-        if (program->lives && world->is_in[i][pot]) {
+        if (program->lives && world->is_in[i][quota]) {
             used += program->held;
         }
     }
@@ -55,8 +55,8 @@ static uint64_t used_in(const world_t *world, uint32_t pot)
 
 static void check(const world_t *world)
 {
-    for (uint32_t pot = 0; pot < POTS; pot++) {
-        assert_true(used_in(world, pot) <= world->allowed[pot]);
+    for (uint32_t quota = 0; quota < QUOTAS; quota++) {
+        assert_true(used_in(world, quota) <= world->allowed[quota]);
     }
 }
 
@@ -117,21 +117,21 @@ static void others_go_on(world_t *world)
     }
 }
 
-static uint64_t read_use(const party_t *party, void *arg)
+static uint64_t read_use(const claimant_t *claimant, void *arg)
 {
-    const program_t *program = party->subject;
+    const program_t *program = claimant->subject;
     others_go_on(arg);
     uint64_t promised = program->promised;
     others_go_on(arg);
     return promised + program->held;
 }
 
-static void set_share(const party_t *party, const pot_t *least, void *arg)
+static void set_share(const claimant_t *claimant, const quota_t *least, void *arg)
 {
-    program_t *program = party->subject;
+    program_t *program = claimant->subject;
     (void)least;
     others_go_on(arg);
-    program->share = party->claim->share_bytes;
+    program->share = claimant->claim->share_bytes;
     others_go_on(arg);
 }
 
@@ -140,37 +140,37 @@ static void set_share(const party_t *party, const pot_t *least, void *arg)
 static void run(world_t *world)
 {
     apportion_t sums = {
-        .pots = world->pots,
-        .pot_count = POTS,
-        .parties = world->parties,
+        .quotas = world->quotas,
+        .quota_count = QUOTAS,
+        .claimants = world->claimants,
         .read = read_use,
         .set = set_share,
         .arg = world};
-    for (uint32_t i = 0; i < POTS; i++) {
-        world->pots[i] = (pot_t){.limit_bytes = world->limits[i]};
+    for (uint32_t i = 0; i < QUOTAS; i++) {
+        world->quotas[i] = (quota_t){.limit_bytes = world->limits[i]};
     }
     for (uint32_t i = 0; i < PROGRAMS; i++) {
         program_t *program = &world->programs[i];
-        party_t *party = &world->parties[sums.party_count];
+        claimant_t *claimant = &world->claimants[sums.claimant_count];
         if (!program->lives) {
             continue;
         }
-        *party = (party_t){
+        *claimant = (claimant_t){
             .claim = &program->claim,
             .subject = program,
             .takes_shares = true,
             .asks = program->asks,
             .wanted_bytes = program->wanted};
         program->asks = false;
-        for (uint16_t pot = 0; pot < POTS; pot++) {
-            if (world->is_in[i][pot]) {
-                party->pots[party->pot_count++] = pot;
+        for (uint16_t quota = 0; quota < QUOTAS; quota++) {
+            if (world->is_in[i][quota]) {
+                claimant->quotas[claimant->quota_count++] = quota;
             }
         }
-        sums.party_count++;
+        sums.claimant_count++;
     }
     apportion_run(&sums);
-    for (uint32_t i = 0; i < POTS; i++) {
+    for (uint32_t i = 0; i < QUOTAS; i++) {
         uint64_t used = used_in(world, i);
         for (uint32_t k = 0; k < PROGRAMS; k++) {
             const program_t *program = &world->programs[k];
@@ -181,12 +181,12 @@ static void run(world_t *world)
     }
 }
 
-/* A world of one pot with so many programs, all in it. */
+/* A world of one quota with so many programs, all in it. */
 static world_t *begin_world(uint32_t programs, uint64_t limit)
 {
     world_t *world = calloc(1, sizeof(*world));
     assert_non_null(world);
-    for (uint32_t i = 0; i < POTS; i++) {
+    for (uint32_t i = 0; i < QUOTAS; i++) {
         world->limits[i] = world->allowed[i] = i == 0 ? limit : UINT64_MAX / 2;
     }
     for (uint32_t i = 0; i < programs; i++) {
@@ -274,21 +274,21 @@ TEST_CASE(without_a_limit_a_program_is_free_again)
 TEST_CASE(an_old_program_counts_although_it_takes_no_share)
 {
     program_t old = {.held = 700}, asking = {.asks = true};
-    pot_t pot = {.limit_bytes = 1000};
-    party_t parties[] = {
-        {.claim = &old.claim, .subject = &old, .pot_count = 1},
+    quota_t quota = {.limit_bytes = 1000};
+    claimant_t claimants[] = {
+        {.claim = &old.claim, .subject = &old, .quota_count = 1},
         {.claim = &asking.claim,
          .subject = &asking,
          .takes_shares = true,
          .asks = true,
          .wanted_bytes = 250,
-         .pot_count = 1}};
+         .quota_count = 1}};
     world_t *world = begin_world(0, 0);
     apportion_t sums = {
-        .pots = &pot,
-        .pot_count = 1,
-        .parties = parties,
-        .party_count = 2,
+        .quotas = &quota,
+        .quota_count = 1,
+        .claimants = claimants,
+        .claimant_count = 2,
         .read = read_use,
         .set = set_share,
         .arg = world};
@@ -298,8 +298,8 @@ TEST_CASE(an_old_program_counts_although_it_takes_no_share)
     free(world);
 }
 
-/* What a lie can do: no sum runs over, and the other pot has its room. */
-TEST_CASE(a_program_that_lies_takes_only_its_own_pots)
+/* What a lie can do: no sum runs over, and the other quota has its room. */
+TEST_CASE(a_program_that_lies_takes_only_its_own_quotas)
 {
     world_t *world = begin_world(3, 1000);
     world->is_in[2][0] = false;
@@ -320,8 +320,8 @@ TEST_CASE(a_program_that_lies_takes_only_its_own_pots)
 static void start(world_t *world, uint32_t number)
 {
     world->programs[number] = (program_t){.lives = true}; /* its page says: ask first */
-    for (uint32_t pot = 0; pot < POTS; pot++) {
-        world->is_in[number][pot] = below(world, 2) == 0;
+    for (uint32_t quota = 0; quota < QUOTAS; quota++) {
+        world->is_in[number][quota] = below(world, 2) == 0;
     }
     world->is_in[number][0] = true; /* one of all */
 }
@@ -329,7 +329,7 @@ static void start(world_t *world, uint32_t number)
 static void change_something(world_t *world)
 {
     uint32_t number = (uint32_t)below(world, PROGRAMS);
-    uint32_t pot = (uint32_t)below(world, POTS);
+    uint32_t quota = (uint32_t)below(world, QUOTAS);
     switch (below(world, 8)) {
     case 0:
         world->programs[number].lives = false; /* killed, whatever it did */
@@ -340,9 +340,9 @@ static void change_something(world_t *world)
         }
         break;
     case 2:
-        world->limits[pot] = below(world, 1500);
-        if (world->limits[pot] > world->allowed[pot]) {
-            world->allowed[pot] = world->limits[pot];
+        world->limits[quota] = below(world, 1500);
+        if (world->limits[quota] > world->allowed[quota]) {
+            world->allowed[quota] = world->limits[quota];
         }
         break;
     default:
@@ -355,7 +355,7 @@ static void live(uint64_t seed)
     world_t *world = begin_world(0, 1000);
     world->random = seed;
     world->moves = true;
-    for (uint32_t i = 0; i < POTS; i++) {
+    for (uint32_t i = 0; i < QUOTAS; i++) {
         world->limits[i] = world->allowed[i] = 100 + below(world, 1000);
     }
     for (uint32_t i = 0; i < PROGRAMS; i++) {
