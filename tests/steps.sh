@@ -171,7 +171,7 @@ step_dev() {
     if is_selected asan; then
         configure dev
         configure asan
-        only="$(tests/targets.py not_as_well build/dev build/asan)|^sim\.fork$"
+        only="$(tests/targets.py not_as_well build/dev build/asan)|^sim\.(fork|sim_threads)$"
         mapfile -t targets < <(tests/targets.py programs build/dev "fuse|abi|fuzz" '^$' "$only")
         targets+=(tests/gpu/all) # that they compile
     fi
