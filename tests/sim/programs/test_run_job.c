@@ -152,7 +152,7 @@ CASE(tells_of_a_process_that_outlives_the_program)
 
     run_reported(
         "--summary",
-        "mkfifo $0.fifo\n" PROGRAM " steps <>$0.fifo &\nrm $0.fifo\n"
+        "mkfifo $0.fifo\nexec 3<>$0.fifo\nrm $0.fifo\n" PROGRAM " steps <&3 &\n"
         "while ! ls $RMM_RUNTIME_DIR/*.diag >/dev/null 2>&1; do sleep 0.01; done");
     program_assert_status(&program, 0);
     report = read_report();
