@@ -5,9 +5,8 @@
 test_users=2
 # shellcheck source=tests/fuse/common.sh
 . "$(dirname "$0")/common.sh"
-built=${RMMFS_BUILD:?}
-rmm_run=$built/tools/run/rmm-run
-program=$built/tests/fuse/rmmfs_refused
+program=${RMMFS_REFUSED:?the program}
+rmm_run=${RMM_RUN_PROGRAM:-}
 export RMM_DRIVER=sim
 rounds=${RMM_TEST_QUICK:+2}
 rounds=${rounds:-10}
