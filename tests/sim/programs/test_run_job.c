@@ -151,9 +151,9 @@ CASE(tells_of_a_process_that_outlives_the_program)
     pid_t pid;
 
     run_reported(
-        "--summary",
-        "mkfifo $0.fifo\nexec 3<>$0.fifo\nrm $0.fifo\n" PROGRAM " steps <&3 &\n"
-        "while ! ls $RMM_RUNTIME_DIR/*.diag >/dev/null 2>&1; do sleep 0.01; done");
+        "--summary", "mkfifo $0.fifo\nexec 3<>$0.fifo\nrm $0.fifo\n" PROGRAM
+                     " steps <&3 >$0.out &\necho launch >&3\n"
+                     "while ! grep -q ok $0.out; do sleep 0.01; done\nrm $0.out");
     program_assert_status(&program, 0);
     report = read_report();
     process = json_array_get(json_object_get(report, "processes"), 0);
