@@ -114,7 +114,7 @@ typedef struct member_location {
     struct member *member;
 } member_location_t;
 
-/* What the program was told of the locations that it has not used. */
+/* The shares that the program was given at locations that it has not used. */
 typedef enum asks_first { ASKS_UNKNOWN, ASKS_FIRST, ASKS_NOT } asks_first_t;
 
 /* Of sharing_out.c. */

@@ -32,7 +32,7 @@ typedef struct cgroup {
         [CGROUP_NAME_BYTES];      /* 64 hex digits, or the name for LXC and nspawn */
     char unit[CGROUP_UNIT_BYTES]; /* the innermost, of what is in none of the above */
     char label
-        [64]; /* RMM_JOB, which is not of a control group: whoever knows it fills it in */
+        [64]; /* RMM_JOB, which is not of a control group; the caller fills it in */
 } cgroup_t;
 
 /*

@@ -20,8 +20,7 @@ typedef struct run_tell {
     pid_t pid;
     const run_left_t *left;
     const run_job_t *job;
-    const char
-        *only; /* a glob for the commands of processes that are told of; NULL: all */
+    const char *only; /* a glob for the commands of reported processes; NULL: all */
     run_suppressions_t *suppressions;
     bool summary; /* on stderr */
     FILE *json;   /* NULL: none */
