@@ -3,10 +3,10 @@
  * A figure over the last time: a ring of HISTORY_SAMPLES samples, each the highest value that was
  * seen in its step. With the default of HISTORY_SECONDS, the last hour in steps of 30 seconds.
  *
- * Whoever reads the figure anyway calls history_see(): the looks at all programs (marks_take()),
- * and readers of a device. So a history costs no read of a segment. A step in which nobody saw the
- * figure has no sample. Samples are for pictures: a float, which is exact to 24 bits. No history
- * outlives the daemon.
+ * The code that reads the figure anyway calls history_see(): the looks at all programs
+ * (marks_take()), and readers of a device. So a history costs no read of a segment. A step in
+ * which the figure was not read has no sample. Samples are for pictures: a float, which is exact to
+ * 24 bits. No history outlives the daemon.
  *
  * Memory: 500 bytes; a device has three, a job one.
  *

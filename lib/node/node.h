@@ -4,7 +4,7 @@
  * that refers to nothing outside, so that it can be shown, printed and made by a test.
  *
  * A snapshot may be that of several nodes: then `sites` has each of them, with its name, and the
- * devices of one are beside each other, host memory first.
+ * devices of a node follow one another, host memory first.
  *
  * A figure that is not known is FIGURE_UNKNOWN, never 0 (node/figures.h). Texts come from other
  * programs and are clean: terminated UTF-8 without control characters.

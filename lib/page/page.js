@@ -73,7 +73,7 @@
         }
     }
 
-    /* Not while somebody marks text, and not for nobody. */
+    /* Not while text is selected, and not in a hidden tab. */
     let waited = 0;
     async function tick() {
         const seconds = Number(find("seconds").value);
