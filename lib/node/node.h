@@ -24,7 +24,7 @@
 #define NODE_HOST 0u /* index of host memory among the devices */
 
 #define NODE_SITE_BYTES 64
-#define NODE_REASON_BYTES 160
+#define NODE_REASON_BYTES 256
 
 /* A node of several. */
 typedef struct node_site {

@@ -59,6 +59,7 @@ fail() {
     echo "FAILED: $test_name: $*"
     echo "daemon's log:"
     sed 's/^/    /' "$log" 2>/dev/null || true
+    [ ! -s "$work/said" ] || sed 's/^/    said: /' "$work/said"
     reproduce
     exit 1
 }
@@ -85,10 +86,10 @@ finish() { # [STATUS]
     for name in "${groups[@]}"; do
         find "$name" -depth -type d -exec rmdir {} \;
     done
-    while is_mounted; do
-        umount -l "$mnt" 2>/dev/null || fusermount3 -u -z "$mnt" || break
+    # Each mount in the folder, the last one first; as a user, by the helper.
+    awk -v folder="$work/" 'index($5, folder) == 1 { print $5 }' /proc/self/mountinfo | tac | while read -r name; do
+        umount -l "$name" || fusermount3 -u -z "$name"
     done
-    [ -z "$bare" ] || umount -l "$work/bare"
     rm -rf --one-file-system "$work" # never into a mount that could not be cleared
     [ "$status" -eq 0 ] || [ "$status" -eq 77 ] || reproduce
     exit "$status"

@@ -38,10 +38,11 @@ one_line 1 "its name is not known" --json --host rmm.invalid
 # --- three nodes ------------------------------------------------------------------------
 
 daemons=() exporters=() ports=()
+long_name=$(printf '%0120d' 0) # the texts of an exporter begin with the path of its tree
 start_node() { # N: with a program N that has N000 bytes
-    run=$work/run$1 mnt=$work/mnt$1 log=$work/log$1
+    run=$work/run$1 mnt=$work/$long_name/mnt$1 log=$work/log$1
     export RMM_RUNTIME_DIR=$run
-    mkdir "$run" "$mnt"
+    mkdir -p "$run" "$mnt"
     start_daemon
     start_program "$1"
     gpu "$1" 0
@@ -114,7 +115,7 @@ eventually json_has
 # A daemon that hangs, an exporter that hangs, one that is gone: the others are shown.
 kill -STOP "${daemons[2]}"
 eventually json_has 2=rmmfs_does_not_answer # within 1 s; after some attempts: readers still wait for it
-eventually page_has "^rmm-top  2 programs  3 nodes  1 has no figures$"
+COLUMNS=300 eventually page_has "^rmm-top  2 programs  3 nodes  1 has no figures$"
 grep -q "^127.0.0.1:${ports[2]} .*: rmmfs does not answer" "$work/page" || fail "$(cat "$work/page")"
 kill -CONT "${daemons[2]}"
 kill -STOP "${exporters[3]}"
@@ -210,7 +211,7 @@ has_programs() {
     curl -s "http://127.0.0.1:${ports[1]}/json" -o "$work/json" &&
         [ "$(grep -o '"state": "live"' "$work/json" | wc -l)" -ge 200 ]
 }
-run=$work/run1 mnt=$work/mnt1
+run=$work/run1 mnt=$work/$long_name/mnt1
 RMM_RUNTIME_DIR=$run start_programs 200 1 GPU-00000000
 eventually has_programs
 start_odd "$work/json"
@@ -246,6 +247,6 @@ for node in 1 2 3; do
     exporter=${exporters[$node]}
     stop_exporter
     end_program $node
-    daemon=${daemons[$node]} mnt=$work/mnt$node
+    daemon=${daemons[$node]} mnt=$work/$long_name/mnt$node
     stop_daemon
 done

@@ -211,7 +211,7 @@ static bool say(char reason[NODE_REASON_BYTES], const char *text)
 /* rmm-exporter says in its text what an error is about. */
 static bool say_status(const fleet_node_t *one, long status, char *reason)
 {
-    char text[NODE_REASON_BYTES / 2];
+    char text[NODE_REASON_BYTES];
     size_t length = one->used < sizeof(text) - 1 ? one->used : sizeof(text) - 1;
     bool is_redirect = status >= 300 && status < 400;
     if (one->text != NULL) {
