@@ -32,6 +32,7 @@
 #include <rmm/logging_adaptor.h>
 #include <rmm/managed_resource.h>
 #include <rmm/memory.h>
+#include <rmm/observed_pool.h>
 #include <rmm/pinned_resource.h>
 #include <rmm/pool_resource.h>
 #include <rmm/pool_sharing.h>

@@ -12,9 +12,11 @@
  * Locking: `lock` protects `blocks`. It is never held over a driver call; it is held over
  * fork(), and in the child nothing is counted any more.
  */
-#include <rmm/sys/diag.h>
+#include "resources/program_memory.h"
 
 #include <time.h>
+
+#include <rmm/sys/diag.h>
 
 #include "base/callback.h"
 #include "base/count.h"
@@ -187,6 +189,14 @@ static rmm_status_t resource_of(int device, rmm_resource_t **out)
     status = open_resource(index, device, out);
     end_opening();
     return status;
+}
+
+bool rmm__program_memory_is_counted(int device)
+{
+    uint32_t index = device < 0 ? HOST_INDEX : (uint32_t)device;
+
+    return atomic_load_explicit(&resources[index], memory_order_relaxed) != NULL &&
+           !atomic_load_explicit(&is_over, memory_order_relaxed);
 }
 
 /* --- blocks ------------------------------------------------------------------------------ */
