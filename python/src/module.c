@@ -243,7 +243,7 @@ PyMODINIT_FUNC PyInit__core(void)
     PyMethodDef *parts[] = {callback_functions, creator_functions, device_functions,
                             figure_functions,   log_functions,     memory_functions,
                             dlpack_functions,   stream_functions,  exchange_functions,
-                            sharing_functions,  sleep_functions};
+                            sharing_functions,  sleep_functions,   observed_functions};
     PyObject *module = PyModule_Create(&definition);
 
     if (module == NULL) {

@@ -181,6 +181,7 @@ extern PyMethodDef sleep_functions[];
 extern PyMethodDef figure_functions[];
 extern PyMethodDef log_functions[];
 extern PyMethodDef memory_functions[];
+extern PyMethodDef observed_functions[];
 extern PyMethodDef sharing_functions[];
 extern PyMethodDef stream_functions[];
 

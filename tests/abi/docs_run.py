@@ -87,6 +87,11 @@ LEFT = {  # page: {how a command, or a block of another language, begins: why it
         "cmake --preset nocuda": LONG,
         "tests/bench/instructions": "the step bench of tests/run",
     },
+    "docs/python.md": {
+        "python3 -m rmm_c.frameworks": "abi.python, another program",
+        "torchrun": GPU,
+        "rmm-run -- python3 -m rmm_c.frameworks": "abi.python, without rmm-run",
+    },
     "docs/testing.md": {
         "tests/run": OTHERS,
         "ctest": OTHERS,
