@@ -61,15 +61,45 @@ CASE(names_the_tool_that_was_first)
     setenv("RMM_DIAG", "usage", 1);
     lib.injected(attach);
     assert_int_equal(header()->ready, 1);
-#ifdef CUpti_SubscriberParams_STRUCT_SIZE /* CUDA 13 */
     assert_string_equal(header()->source, "conflict:CUPTI for Nsight Systems");
-#else
-    assert_string_equal(header()->source, "conflict:another tool that uses CUPTI");
-#endif
     assert_string_equal(header()->mode, "usage");
     add_block(BASE, 4096);
     remove_block(BASE, 4096);
     assert_int_equal(header()->rows.used, 0);
+}
+
+CASE(subscribes_beside_others_where_cupti_can)
+{
+    load_all();
+    lib.control()->knows_several = true;
+    lib.control()->rival = "CUPTI for a profiler"; /* who is let in, too */
+    setenv("RMM_DIAG", "usage", 1);
+    lib.injected(attach);
+    assert_string_equal(header()->source, "active");
+    assert_false(lib.control()->is_alone);
+    assert_int_equal(lib.control()->attempts, 1);
+}
+
+CASE(subscribes_alone_where_cupti_cannot_serve_several)
+{
+    load_all();
+    lib.control()->knows_several = true;
+    lib.control()->must_be_alone = true;
+    setenv("RMM_DIAG", "usage", 1);
+    lib.injected(attach);
+    assert_string_equal(header()->source, "active");
+    assert_true(lib.control()->is_alone);
+    assert_int_equal(lib.control()->attempts, 2);
+}
+
+CASE(subscribes_alone_to_an_older_cupti)
+{
+    load_all();
+    setenv("RMM_DIAG", "usage", 1);
+    lib.injected(attach);
+    assert_string_equal(header()->source, "active");
+    assert_true(lib.control()->is_alone);
+    assert_string_equal(lib.control()->name, "rmm-c");
 }
 
 CASE(says_why_cupti_refuses)
@@ -116,9 +146,7 @@ CASE(counts_launches_of_every_kind_of_call)
 {
     start("usage");
     assert_string_equal(header()->source, "active");
-#ifdef CUpti_SubscriberParams_STRUCT_SIZE
     assert_string_equal(lib.control()->name, "rmm-c");
-#endif
     add_block(BASE, 4096);
     launch_through(
         CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, &function_of_two, BASE, "first");
@@ -654,6 +682,9 @@ int main(void)
         cmocka_unit_test(attaches_to_the_first_of_two_libraries),
         cmocka_unit_test(an_unknown_mode_is_reported_and_changes_nothing),
         cmocka_unit_test(names_the_tool_that_was_first),
+        cmocka_unit_test(subscribes_beside_others_where_cupti_can),
+        cmocka_unit_test(subscribes_alone_where_cupti_cannot_serve_several),
+        cmocka_unit_test(subscribes_alone_to_an_older_cupti),
         cmocka_unit_test(says_why_cupti_refuses),
         cmocka_unit_test(lets_go_of_cupti_when_callbacks_cannot_be_had),
         cmocka_unit_test(takes_a_smaller_side_file_where_there_is_no_room),

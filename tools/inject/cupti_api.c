@@ -7,6 +7,7 @@
 #include "inject/cupti_api.h"
 
 #include <dlfcn.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,6 +97,61 @@ bool cupti_api_open(cupti_api_t *api, char *reason, size_t reason_bytes)
         return false;
     }
     return true;
+}
+
+/*
+ * CUpti_SubscriberParams of CUDA 13.2, whatever the headers are that this is compiled with: which
+ * CUPTI is there shows only when the program runs. CUDA 13.0 and 13.1 know it without the last
+ * member, and refuse any other size.
+ */
+typedef struct subscriber_params {
+    size_t struct_size;
+    const char *name;
+    char *old_name;
+    size_t old_name_bytes;
+    uint8_t allow_multiple_subscribers;
+    uint8_t padding[7];
+} subscriber_params_t;
+
+#define EXCLUSIVE_PARAMS_BYTES offsetof(subscriber_params_t, allow_multiple_subscribers)
+
+#ifdef CUpti_SubscriberParams_STRUCT_SIZE
+_Static_assert(
+    CUpti_SubscriberParams_STRUCT_SIZE == sizeof(subscriber_params_t) ||
+        CUpti_SubscriberParams_STRUCT_SIZE == EXCLUSIVE_PARAMS_BYTES,
+    "another CUpti_SubscriberParams");
+#endif
+
+/* A CUPTI that cannot serve several, as one that is linked statically, may still serve this one
+ * alone: so a refusal is asked about once more. */
+CUptiResult cupti_api_subscribe(
+    const cupti_api_t *api, CUpti_SubscriberHandle *subscriber,
+    CUpti_CallbackFunc callback, char rival[CUPTI_RIVAL_BYTES])
+{
+    subscriber_params_t params = {
+        .struct_size = sizeof(params),
+        .name = "rmm-c",
+        .old_name = rival,
+        .old_name_bytes = CUPTI_RIVAL_BYTES,
+        .allow_multiple_subscribers = 1};
+    CUptiResult result = CUPTI_ERROR_NOT_INITIALIZED;
+
+    rival[0] = '\0';
+    if (api->subscribe_v2 == NULL) {
+        return api->subscribe(subscriber, callback, NULL);
+    }
+    result = api->subscribe_v2(subscriber, callback, NULL, &params);
+    if (result == CUPTI_ERROR_INVALID_PARAMETER) {
+        params.struct_size = EXCLUSIVE_PARAMS_BYTES;
+    } else if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED) {
+        params.allow_multiple_subscribers = 0;
+    } else {
+        return result;
+    }
+    rival[0] = '\0';
+    result = api->subscribe_v2(subscriber, callback, NULL, &params);
+    rival[CUPTI_RIVAL_BYTES - 1] = '\0';
+    return result;
 }
 
 inject_queries_t cupti_api_queries(void)

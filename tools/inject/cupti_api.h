@@ -14,11 +14,12 @@
 #include "inject/cupti_blocks.h"
 #include "inject/params.h"
 
+#define CUPTI_RIVAL_BYTES 128 /* CUPTI wants 64 at least */
+
 typedef struct cupti_api {
     CUptiResult(CUPTIAPI *subscribe)(
         CUpti_SubscriberHandle *, CUpti_CallbackFunc, void *);
-    /* CUDA 13.0 and newer, else NULL: also names the one who was first. The last
-     * argument is CUpti_SubscriberParams, which older headers do not have. */
+    /* CUDA 13.0 and newer, else NULL. The last argument is CUpti_SubscriberParams. */
     CUptiResult(CUPTIAPI *subscribe_v2)(
         CUpti_SubscriberHandle *, CUpti_CallbackFunc, void *, void *);
     CUptiResult(CUPTIAPI *unsubscribe)(CUpti_SubscriberHandle);
@@ -30,6 +31,15 @@ typedef struct cupti_api {
 
 /* False with one line in `reason`. */
 bool cupti_api_open(cupti_api_t *api, char *reason, size_t reason_bytes);
+
+/*
+ * Subscribe beside other tools where this CUPTI can (13.2 and newer, if they allow it too), else as
+ * the only one. CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED: another tool was first; `rival` is
+ * its name, or "" if CUPTI does not tell.
+ */
+CUptiResult cupti_api_subscribe(
+    const cupti_api_t *api, CUpti_SubscriberHandle *subscriber,
+    CUpti_CallbackFunc callback, char rival[CUPTI_RIVAL_BYTES]);
 
 /* From the libcuda that the process has loaded; members that it lacks are NULL. */
 inject_queries_t cupti_api_queries(void);

@@ -38,7 +38,6 @@
 #include "inject/streams.h"
 
 #define CONTEXTS_KEPT 64u
-#define CUPTI_RIVAL_BYTES 128 /* CUPTI wants 64 at least */
 
 static struct {
     cupti_switch_t callbacks;
@@ -403,28 +402,6 @@ say_error(char text[INJECT_TEXT_BYTES], const char *call, CUptiResult result)
     snprintf(text, INJECT_TEXT_BYTES, "error:%s: %s (%d)", call, why, (int)result);
 }
 
-static CUptiResult subscribe(char *rival, size_t rival_bytes)
-{
-#ifdef CUpti_SubscriberParams_STRUCT_SIZE
-    if (source.callbacks.api.subscribe_v2 != NULL) {
-        CUpti_SubscriberParams params = {
-            .structSize = CUpti_SubscriberParams_STRUCT_SIZE,
-            .subscriberName = "rmm-c",
-            .oldSubscriberName = rival,
-            .oldSubscriberSize = rival_bytes,
-        };
-
-        return source.callbacks.api.subscribe_v2(
-            &source.callbacks.subscriber, on_callback, NULL, &params);
-    }
-#else
-    (void)rival_bytes;
-    rival[0] = '\0';
-#endif
-    return source.callbacks.api.subscribe(
-        &source.callbacks.subscriber, on_callback, NULL);
-}
-
 uint32_t inject_cupti_set_modes(uint32_t modes)
 {
     uint32_t before = modes_now();
@@ -463,11 +440,11 @@ static bool enable_all(uint32_t modes, char text[INJECT_TEXT_BYTES])
 
 static bool subscribe_or_say(char text[INJECT_TEXT_BYTES])
 {
-    char rival[CUPTI_RIVAL_BYTES] = "";
-    CUptiResult result = subscribe(rival, sizeof(rival));
+    char rival[CUPTI_RIVAL_BYTES];
+    CUptiResult result = cupti_api_subscribe(
+        &source.callbacks.api, &source.callbacks.subscriber, on_callback, rival);
 
     if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED) {
-        rival[sizeof(rival) - 1] = '\0';
         snprintf(
             text, INJECT_TEXT_BYTES, "conflict:%.80s",
             rival[0] != '\0' ? rival : "another tool that uses CUPTI");

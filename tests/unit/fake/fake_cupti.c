@@ -60,27 +60,43 @@ CUptiResult cuptiSubscribe(
     return control.subscribe_result;
 }
 
-#ifdef CUpti_SubscriberParams_STRUCT_SIZE /* CUDA 13 */
+/* Of CUDA 13.2 and newer; the headers may be older. CUDA 13.0 has the members before the last. */
+typedef struct params {
+    size_t struct_size;
+    const char *name;
+    char *old_name;
+    size_t old_name_bytes;
+    uint8_t allow_multiple_subscribers;
+} params_t;
 
-CUptiResult cuptiSubscribe_v2(
+/* Headers that have this function have it with their own parameters. */
+CUptiResult subscribe_v2(
+    CUpti_SubscriberHandle *, CUpti_CallbackFunc, void *,
+    params_t *) __asm__("cuptiSubscribe_v2");
+
+CUptiResult subscribe_v2(
     CUpti_SubscriberHandle *subscriber, CUpti_CallbackFunc function, void *user,
-    CUpti_SubscriberParams *params)
+    params_t *params)
 {
-    if (params != NULL) {
-        if (params->structSize != CUpti_SubscriberParams_STRUCT_SIZE) {
-            return CUPTI_ERROR_INVALID_PARAMETER;
-        }
-        snprintf(control.name, sizeof(control.name), "%s", params->subscriberName);
-        if (control.rival != NULL && params->oldSubscriberName != NULL) {
-            snprintf(
-                params->oldSubscriberName, params->oldSubscriberSize, "%s",
-                control.rival);
-        }
+    size_t expected = control.knows_several
+                          ? sizeof(*params)
+                          : offsetof(params_t, allow_multiple_subscribers);
+
+    control.attempts++;
+    if (params->struct_size != expected) {
+        return CUPTI_ERROR_INVALID_PARAMETER;
+    }
+    control.is_alone =
+        !control.knows_several || params->allow_multiple_subscribers == 0;
+    snprintf(control.name, sizeof(control.name), "%s", params->name);
+    if (control.rival != NULL) {
+        snprintf(params->old_name, params->old_name_bytes, "%s", control.rival);
+    }
+    if (control.must_be_alone && !control.is_alone) {
+        return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
     }
     return cuptiSubscribe(subscriber, function, user);
 }
-
-#endif
 
 CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle subscriber)
 {

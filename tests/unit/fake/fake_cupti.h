@@ -20,7 +20,11 @@ typedef struct fake_cupti_control {
     CUptiResult enable_result;
     CUpti_CallbackId
         unknown_call; /* of the driver API: refused as an older CUPTI does */
-    uint32_t subscribed, unsubscribed;
+    uint32_t subscribed, unsubscribed, attempts;
+    bool
+        knows_several; /* as CUDA 13.2; cuptiSubscribe_v2 takes no other size of parameters */
+    bool must_be_alone;                  /* refuses a subscriber that allows others */
+    bool is_alone;                       /* the last one asked to be */
     char name[64];                       /* of the subscriber */
     const CUpti_CallbackData *meanwhile; /* a launch while it is asked for a device */
 } fake_cupti_control_t;
