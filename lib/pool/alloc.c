@@ -307,13 +307,13 @@ const char *rmm__engine_free(engine_t *engine, const engine_free_t *freed)
 }
 
 /* A free of a ruined capture goes where memory waits for a synchronise, which is what is wanted. */
-const char *
-rmm__engine_free_late(engine_t *engine, const engine_free_t *freed, uint64_t most_bytes)
+const char *rmm__engine_free_late(
+    engine_t *engine, const engine_free_t *freed, uint64_t *kept_bytes_out)
 {
     engine_free_t late = *freed;
     const char *refusal;
-    uint64_t kept;
 
+    *kept_bytes_out = 0;
     if (free_captures(freed) || !engine->streams.is_only_device) {
         return rmm__engine_free(engine, freed);
     }
@@ -321,11 +321,8 @@ rmm__engine_free_late(engine_t *engine, const engine_free_t *freed, uint64_t mos
     late.key = (rmm_stream_key_t){.capture_id = RMM_CAPTURE_RUINED};
     refusal = rmm__engine_free(engine, &late); /* give_locked() has one caller */
     rmm__mutex_lock(&engine->lock);
-    kept = rmm__blocks_free_units(engine->blocks, engine->streams.unproven) *
-           RMM_BLOCKS_UNIT;
+    *kept_bytes_out = rmm__blocks_free_units(engine->blocks, engine->streams.unproven) *
+                      RMM_BLOCKS_UNIT;
     rmm__mutex_unlock(&engine->lock);
-    if (kept > most_bytes) {
-        (void)rmm__engine_synchronise(engine); /* else they wait for the next one */
-    }
     return refusal;
 }

@@ -160,14 +160,18 @@ rmm__engine_alloc(engine_t *engine, const engine_alloc_t *alloc, void **ptr_out)
     "its first byte"
 const char *rmm__engine_free(engine_t *engine, const engine_free_t *freed);
 
+/* Synchronise the device: every block freed before becomes clean, but for unproven ones if other
+ * devices may work. RMM_OK or why not. */
+rmm_status_t rmm__engine_synchronise(engine_t *engine);
+
 /*
- * The same, and the block is not used again until more than most_bytes are kept like it, or a
- * request would fail otherwise, or the engine is trimmed: then all of them are free, behind a
- * synchronise of the device. A free that a capture records, and any where the process sees several
- * devices, is a usual one.
+ * Free, and the block is not used again until rmm__engine_synchronise(), which is made also when a
+ * request would fail otherwise and when the engine is trimmed. *kept_bytes_out: how many bytes the
+ * engine keeps like this. A free that a capture records, and any where the process sees several
+ * devices, is a usual one: 0.
  */
 const char *rmm__engine_free_late(
-    engine_t *engine, const engine_free_t *freed, uint64_t most_bytes);
+    engine_t *engine, const engine_free_t *freed, uint64_t *kept_bytes_out);
 
 /* Give free memory back, down to keep_bytes. RMM_OK or why not. */
 rmm_status_t rmm__engine_trim(engine_t *engine, uint64_t keep_bytes);

@@ -304,9 +304,6 @@ void rmm__engine_close_by_waiting(
  * True if it got any memory. */
 bool rmm__engine_wait_for_others(engine_t *engine, const engine_alloc_t *alloc);
 
-/* Synchronise the device: every block freed before becomes clean, but for unproven ones if other
- * devices may work. RMM_OK or why not. */
-rmm_status_t rmm__engine_synchronise(engine_t *engine);
 /* If blocks are unproven, synchronise all devices, which may hang (rmm__driver_others_idle()):
  * only in place of a refusal. True: they are clean. */
 bool rmm__engine_synchronise_all(engine_t *engine);

@@ -135,15 +135,21 @@ wait_for_others(arena_resource_t *self, const engine_alloc_t *alloc, void **ptr_
 }
 
 /* One synchronise for all engines. */
-static rmm_status_t defragment_behind(
-    arena_resource_t *self, bool and_others, const engine_alloc_t *alloc,
-    void **ptr_out)
+rmm_status_t rmm__arena_synchronise(arena_resource_t *self, bool and_others)
 {
     engine_t *engines[ARENA_GLOBAL + 1];
     uint32_t count = rmm__arena_engines(self, engines);
     bool others_idle;
 
-    if (rmm__engines_synchronise(engines, count, and_others, &others_idle) != RMM_OK) {
+    atomic_store_explicit(&self->late_bytes, 0, memory_order_relaxed);
+    return rmm__engines_synchronise(engines, count, and_others, &others_idle);
+}
+
+static rmm_status_t defragment_behind(
+    arena_resource_t *self, bool and_others, const engine_alloc_t *alloc,
+    void **ptr_out)
+{
+    if (rmm__arena_synchronise(self, and_others) != RMM_OK) {
         return RMM_ERR_OUT_OF_MEMORY;
     }
     rmm__arena_give_back(self);

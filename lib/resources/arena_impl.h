@@ -56,6 +56,8 @@ typedef struct arena_resource {
     _Atomic(engine_t *) shards[ARENA_SHARDS]; /* NULL: none yet */
     arena_owner_t *owners;                    /* by granule */
     uint64_t first_granule;                   /* of the block */
+    /* freed since the last synchronise for it, and kept from use by a diagnosis */
+    _Atomic(uint64_t) late_bytes;
 } arena_resource_t;
 
 static inline arena_resource_t *arena_from_base(rmm_resource_t *mr)
@@ -104,6 +106,9 @@ void rmm__arena_give_back(arena_resource_t *self);
 rmm_status_t rmm__arena_alloc_slow(
     arena_resource_t *self, const rmm_request_t *request, const engine_alloc_t *alloc,
     void **ptr_out);
+
+/* Wait for the device: what was kept from use is free. */
+rmm_status_t rmm__arena_synchronise(arena_resource_t *self, bool and_others);
 
 /* --- arena_report.c ------------------------------------------------------------------ */
 

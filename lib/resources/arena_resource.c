@@ -9,6 +9,7 @@
 #include <inttypes.h>
 
 #include "base/count.h"
+#include "base/diag_attach.h"
 #include "core/host_memory.h"
 
 #define ARENA_BYTES_LEAST ((uint64_t)1024 * 1024)
@@ -101,6 +102,29 @@ arena_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out)
 
 /* --- free ---------------------------------------------------------------------------- */
 
+/* The bytes are counted for the whole arena; each of its engines keeps its own. */
+RMM_COLD static const char *
+free_late(arena_resource_t *self, engine_t *owner, const engine_free_t *freed)
+{
+    uint64_t most_bytes = rmm__diag_quarantine_bytes(), kept_bytes, before_bytes;
+    const char *refusal;
+
+    if (most_bytes == 0) {
+        return rmm__engine_free(owner, freed);
+    }
+    refusal = rmm__engine_free_late(owner, freed, &kept_bytes);
+    if (refusal != NULL || kept_bytes == 0) {
+        return refusal;
+    }
+    before_bytes = atomic_fetch_add_explicit(
+        &self->late_bytes, freed->bytes, memory_order_relaxed);
+    if (before_bytes + freed->bytes > most_bytes) {
+        (void)rmm__arena_synchronise(
+            self, false); /* if it fails they wait for the next one */
+    }
+    return NULL;
+}
+
 static void arena_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *request)
 {
     arena_resource_t *self = arena_from_base(mr);
@@ -117,7 +141,9 @@ static void arena_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *re
     if (owner != NULL) {
         freed.has_key =
             self->pool.driver->stream_key(request->stream, &freed.key) == RMM_DRIVER_OK;
-        refusal = rmm__engine_free(owner, &freed);
+        refusal = __builtin_expect(self->pool.may_quarantine, false)
+                      ? free_late(self, owner, &freed)
+                      : rmm__engine_free(owner, &freed);
     }
     if (refusal != NULL) {
         rmm__resource_refuse_free(mr, ptr, request, refusal);

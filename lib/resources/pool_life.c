@@ -236,7 +236,7 @@ open_pool(pool_resource_t *self, rmm_resource_t *upstream, const pool_plan_t *pl
     self->chunk_bytes = engine_plan->growth_bytes;
     self->block_units = engine_plan->block_units;
     self->is_range = engine_plan->is_range;
-    self->may_quarantine = plan->owner_ops == NULL && rmm__diag_may_quarantine();
+    self->may_quarantine = rmm__diag_may_quarantine();
     status = init_resource(self, upstream, plan);
     if (status != RMM_OK) {
         rmm__engine_destroy(self->engine);

@@ -153,10 +153,18 @@ rmm__pool_alloc(rmm_resource_t *mr, const rmm_request_t *request, void **ptr_out
 
 RMM_COLD static const char *free_late(pool_resource_t *self, const engine_free_t *freed)
 {
-    uint64_t most_bytes = rmm__diag_quarantine_bytes();
+    uint64_t most_bytes = rmm__diag_quarantine_bytes(), kept_bytes;
+    const char *refusal;
 
-    return most_bytes != 0 ? rmm__engine_free_late(self->engine, freed, most_bytes)
-                           : rmm__engine_free(self->engine, freed);
+    if (most_bytes == 0) {
+        return rmm__engine_free(self->engine, freed);
+    }
+    refusal = rmm__engine_free_late(self->engine, freed, &kept_bytes);
+    if (kept_bytes > most_bytes) {
+        (void)rmm__engine_synchronise(
+            self->engine); /* else they wait for the next one */
+    }
+    return refusal;
 }
 
 void rmm__pool_dealloc(rmm_resource_t *mr, void *ptr, const rmm_request_t *request)

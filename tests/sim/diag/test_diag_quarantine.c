@@ -78,7 +78,8 @@ static void fill(void *block, size_t bytes, rmm_stream_t stream)
 /* --- what it does -------------------------------------------------------------------- */
 
 static const char *const kinds[] = {
-    "pool:64MiB", "pool_virtual:64MiB", "fixed_size:4KiB", "statistics+pool:64MiB"};
+    "pool:64MiB", "pool_virtual:64MiB", "fixed_size:4KiB", "statistics+pool:64MiB",
+    "arena:64MiB"};
 
 static void use_late(child_t *self, void *argument)
 {
@@ -121,16 +122,24 @@ static void nothing_is_kept_where_bounds_are_not_looked_for(void **state)
 
 static void allocate_all(child_t *self, void *argument)
 {
-    static const char *const full[] = {"pool:1MiB:1MiB", "pool_virtual:2MiB:2MiB"};
+    static const struct {
+        const char *spec;
+        size_t bytes;
+    } full[] = {
+        {"pool:1MiB:1MiB", 1 << 20},
+        {"pool_virtual:2MiB:2MiB", 1 << 20},
+        {"arena:4MiB", 3 << 20},
+        {"arena:4MiB", 100000}};
 
     for (size_t i = 0; i < sizeof(full) / sizeof(full[0]); i++) {
-        rmm_resource_t *mr = make(full[i]);
+        rmm_resource_t *mr = make(full[i].spec);
+        size_t bytes = full[i].bytes;
 
         for (int round = 0; round < 100; round++) {
-            void *block = take(mr, 1 << 20, RMM_STREAM_DEFAULT);
+            void *block = take(mr, bytes, RMM_STREAM_DEFAULT);
 
-            fill(block, 1 << 20, RMM_STREAM_DEFAULT);
-            drop(mr, block, 1 << 20, RMM_STREAM_DEFAULT);
+            fill(block, bytes, RMM_STREAM_DEFAULT);
+            drop(mr, block, bytes, RMM_STREAM_DEFAULT);
         }
         rmm_resource_release(mr);
     }
@@ -160,6 +169,25 @@ static void free_many(child_t *self, void *argument)
 static void more_than_is_to_be_kept_is_free_again(void **state)
 {
     child_run(free_many, NULL);
+}
+
+/* A block of each size is in another engine of an arena; both count. */
+static void free_small_and_large(child_t *self, void *argument)
+{
+    rmm_resource_t *arena = make("arena:64MiB");
+    void *small = take(arena, 1000, RMM_STREAM_DEFAULT);
+    void *large = take(arena, 16 << 20, RMM_STREAM_DEFAULT);
+
+    drop(arena, small, 1000, RMM_STREAM_DEFAULT);
+    CHECK(take(arena, 1000, RMM_STREAM_DEFAULT) != small);
+    drop(arena, large, 16 << 20, RMM_STREAM_DEFAULT); /* more than 64 KiB together */
+    CHECK(take(arena, 1000, RMM_STREAM_DEFAULT) == small);
+    CHECK(take(arena, 16 << 20, RMM_STREAM_DEFAULT) == large);
+}
+
+static void an_arena_keeps_so_much_in_all(void **state)
+{
+    child_run(free_small_and_large, NULL);
 }
 
 static void do_nothing(const void *const *params)
@@ -208,7 +236,7 @@ static void a_trim_gives_back_what_is_kept(void **state)
 /* The stream has ended, work of another waits for nothing, and the pool ends with blocks kept. */
 static void end_stream(child_t *self, void *argument)
 {
-    rmm_resource_t *pool = make("pool:1MiB:1MiB");
+    rmm_resource_t *pool = make(argument);
 
     for (int round = 0; round < 50; round++) {
         rmm_stream_t stream = NULL;
@@ -228,12 +256,17 @@ static void end_stream(child_t *self, void *argument)
 
 static void streams_and_pools_may_end_while_blocks_are_kept(void **state)
 {
-    child_run(end_stream, NULL);
+    child_run(end_stream, (void *)(uintptr_t) "pool:1MiB:1MiB");
+}
+
+static void streams_and_arenas_may_end_while_blocks_are_kept(void **state)
+{
+    child_run(end_stream, (void *)(uintptr_t) "arena:2MiB");
 }
 
 static void capture(child_t *self, void *argument)
 {
-    rmm_resource_t *pool = make("pool:4MiB:4MiB");
+    rmm_resource_t *pool = make(argument);
     rmm_stream_t stream = NULL;
     rmm_sim_graph_t graph = NULL;
     void *block = NULL;
@@ -254,7 +287,12 @@ static void capture(child_t *self, void *argument)
 
 static void a_capture_keeps_its_own_blocks(void **state)
 {
-    child_run(capture, NULL);
+    child_run(capture, (void *)(uintptr_t) "pool:4MiB:4MiB");
+}
+
+static void a_capture_keeps_its_own_blocks_of_an_arena(void **state)
+{
+    child_run(capture, (void *)(uintptr_t) "arena:8MiB");
 }
 
 enum { ROUNDS = 1000 };
@@ -279,7 +317,7 @@ static void *churn(void *argument)
 
 static void churn_in_threads(child_t *self, void *argument)
 {
-    rmm_resource_t *pool = make("pool:1MiB:2MiB");
+    rmm_resource_t *pool = make(argument);
 
     run_in_threads(churn, pool);
     expect_findings(&runtime, 0);
@@ -288,7 +326,12 @@ static void churn_in_threads(child_t *self, void *argument)
 
 static void threads_share_a_pool_that_keeps(void **state)
 {
-    child_run(churn_in_threads, NULL);
+    child_run(churn_in_threads, (void *)(uintptr_t) "pool:1MiB:2MiB");
+}
+
+static void threads_share_an_arena_that_keeps(void **state)
+{
+    child_run(churn_in_threads, (void *)(uintptr_t) "arena:8MiB");
 }
 
 #define CASE(name, open) cmocka_unit_test_setup_teardown(name, open, drop_runtime)
@@ -301,13 +344,19 @@ int main(void)
         CASE(nothing_is_kept_where_bounds_are_not_looked_for, keep_nonsense),
         CASE(an_allocation_gets_what_is_kept_rather_than_to_fail, keep_all),
         CASE(more_than_is_to_be_kept_is_free_again, keep_little),
+        CASE(an_arena_keeps_so_much_in_all, keep_little),
         CASE(a_freed_block_does_not_begin_where_one_ends, keep_little),
         CASE(a_trim_gives_back_what_is_kept, keep_all),
         CASE(streams_and_pools_may_end_while_blocks_are_kept, keep_all),
+        CASE(streams_and_arenas_may_end_while_blocks_are_kept, keep_all),
         CASE(streams_and_pools_may_end_while_blocks_are_kept, keep_little),
+        CASE(streams_and_arenas_may_end_while_blocks_are_kept, keep_little),
         CASE(a_capture_keeps_its_own_blocks, keep_all),
+        CASE(a_capture_keeps_its_own_blocks_of_an_arena, keep_all),
         CASE(threads_share_a_pool_that_keeps, keep_little),
+        CASE(threads_share_an_arena_that_keeps, keep_little),
         CASE(threads_share_a_pool_that_keeps, keep_all),
+        CASE(threads_share_an_arena_that_keeps, keep_all),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
