@@ -25,10 +25,12 @@
 #include "core/clock.h"
 #include "diag/modes.h"
 #include "run/child.h"
+#include "run/files.h"
 #include "run/inject_path.h"
 #include "run/job.h"
 #include "run/left.h"
 #include "run/privileged.h"
+#include "run/quick.h"
 #include "run/suppressions.h"
 #include "run/tell.h"
 #include "run/timeline.h"
@@ -40,6 +42,8 @@
 #define EXIT_NOT_EXECUTABLE 126
 #define EXIT_NOT_FOUND 127
 
+#define USUAL_MODES "usage,bounds,driver"
+
 #define INJECTION_VARIABLE "CUDA_INJECTION64_PATH"
 #define MODE_VARIABLE "RMM_DIAG"
 #define QUARANTINE_VARIABLE "RMM_DIAG_QUARANTINE"
@@ -48,8 +52,10 @@
 const char *const tool_name = "rmm-run";
 
 typedef struct run_options {
-    const char *diag;
+    const char *diag;         /* NULL: the usual ones */
     const char *report;       /* NULL: none */
+    const char *junit;        /* the same */
+    const char *sarif;        /* the same */
     const char *suppressions; /* the same */
     const char *timeline;     /* the same */
     const char *trace;        /* the same */
@@ -61,6 +67,8 @@ typedef struct run_options {
     bool is_implied; /* the summary: nobody asked for it */
     bool fail_on_finding;
     bool fail_on_leak;
+    bool quick;
+    bool is_brief; /* the summary: that of quick */
     bool help;
     bool version;
 } run_options_t;
@@ -137,8 +145,16 @@ static const tool_option_t table[] = {
     {"no-summary", 0, NULL, NULL, offsetof(run_options_t, no_summary),
      "do not; without another result, rmm-run replaces itself\n"
      "by the program, and /rmm shows the findings"},
+    {"quick", 0, NULL, NULL, offsetof(run_options_t, quick),
+     "for a CI: the cheap checks (--diag bounds), 86 if there\n"
+     "are findings or leaks, and a summary of one line if not"},
     {"report", 0, "FILE", parse_path, offsetof(run_options_t, report),
      "write the findings to FILE as JSON when the program has ended"},
+    {"junit", 0, "FILE", parse_path, offsetof(run_options_t, junit),
+     "write them to FILE as a test report in XML (JUnit)"},
+    {"sarif", 0, "FILE", parse_path, offsetof(run_options_t, sarif),
+     "write them to FILE as SARIF, which forges show beside\n"
+     "the source"},
     {"only", 0, "GLOB", parse_path, offsetof(run_options_t, only),
      "report only on processes, of those that the program\n"
      "starts, whose command matches GLOB"},
@@ -172,9 +188,10 @@ static const tool_command_t command = {
     .notes =
         "While the program runs, rmmfs shows the findings in /rmm/proc/<pid>/diag.\n"
         "Exit status: that of the program; 86 with --fail-on-finding if there are\n"
-        "findings, with --fail-on-leak if there are leaks; 2 after wrong usage; 125\n"
-        "if rmm-run itself fails or, with one of these, nothing was diagnosed; 126 if\n"
-        "the program cannot be executed; 127 if it is not found.",
+        "findings, with --fail-on-leak if there are leaks, with --quick if either; 2\n"
+        "after wrong usage; 125 if rmm-run itself fails or, with one of these, "
+        "nothing\n"
+        "was diagnosed; 126 if the program cannot be executed; 127 if it is not found.",
     .options_come_first = true,
 };
 
@@ -238,18 +255,8 @@ static int cannot_run(const char *program, int error)
 
 static bool wants_report(const run_options_t *options)
 {
-    return options->summary || options->report != NULL || options->fail_on_finding ||
-           options->fail_on_leak;
-}
-
-/* Before the program runs, so that it does not run in vain. */
-static bool open_report(const run_options_t *options, output_t *output)
-{
-    if (options->report == NULL || output_open(output, options->report)) {
-        return true;
-    }
-    tool_error("--report: cannot write %s: %s", options->report, strerror(errno));
-    return false;
+    return options->summary || options->report != NULL || options->junit != NULL ||
+           options->sarif != NULL || options->fail_on_finding || options->fail_on_leak;
 }
 
 static bool read_suppressions(
@@ -265,39 +272,19 @@ static bool read_suppressions(
 
 /* The results that are written when the program has ended. */
 typedef struct results {
-    const char *program;
-    pid_t pid;
+    run_about_t about;
     run_left_t left;
     run_job_t job;
     run_suppressions_t suppressions;
-    output_t report; /* not open where none is wanted; so the pictures */
-    pictures_t pictures;
+    run_files_t files;
+    pictures_t pictures; /* not open where none are wanted */
 } results_t;
-
-static bool write_report(const run_options_t *options, bool is_whole, output_t *output)
-{
-    if (output->file == NULL) {
-        return true;
-    }
-    if (!is_whole) {
-        output_discard(output);
-    }
-    bool written = is_whole && output_commit(output);
-    if (!written) {
-        tool_error("--report: cannot write %s: %s", options->report, strerror(errno));
-    }
-    return written;
-}
 
 /* 0: as the program ended. */
 static int judge(const run_options_t *options, const run_told_t *told)
 {
     bool is_wanted = options->fail_on_finding || options->fail_on_leak;
     if (is_wanted && told->processes == 0) {
-        tool_error(
-            "%s: nothing was diagnosed: %s",
-            options->fail_on_finding ? "--fail-on-finding" : "--fail-on-leak",
-            told->why);
         return EXIT_OWN_FAILURE;
     }
     return (options->fail_on_finding && told->findings > 0) ||
@@ -306,31 +293,46 @@ static int judge(const run_options_t *options, const run_told_t *told)
                : 0;
 }
 
+static void say_undiagnosed(const run_options_t *options, const run_told_t *told)
+{
+    const char *option =
+        options->fail_on_finding ? "--fail-on-finding" : "--fail-on-leak";
+    tool_error(
+        "%s: nothing was diagnosed: %s", options->quick ? "--quick" : option,
+        told->why);
+}
+
 /* The same. */
 static int report_on(const run_options_t *options, results_t *results)
 {
     const run_tell_t tell = {
-        .program = results->program,
-        .pid = results->pid,
+        .program = results->about.program,
+        .pid = results->about.pid,
         .left = &results->left,
         .job = &results->job,
         .only = options->only,
         .suppressions = &results->suppressions,
         .summary = options->summary,
-        .json = results->report.file};
+        .is_brief = options->is_brief,
+        .files = &results->files};
     run_told_t told;
+    run_files_begin(&results->files, &results->about);
     if (!run_tell(&tell, &told)) {
         tool_error("no memory for the report");
-        output_discard(&results->report);
+        run_files_discard(&results->files);
         return EXIT_OWN_FAILURE;
     }
-    if (!write_report(options, told.has_json, &results->report) || !told.has_summary) {
+    const run_end_t end = {
+        .why = told.processes == 0 ? told.why : NULL, .status = judge(options, &told)};
+    if (!run_files_end(&results->files, &end) || !told.has_summary) {
         return EXIT_OWN_FAILURE;
     }
     if (told.processes > 0) {
         run_suppressions_print(&results->suppressions);
+    } else if (end.status != 0) {
+        say_undiagnosed(options, &told);
     }
-    return judge(options, &told);
+    return end.status;
 }
 
 /* The same. */
@@ -340,7 +342,7 @@ static int draw(results_t *results)
     char why[160];
     history_init(&history);
     bool good = run_timeline_read(
-        &history, results->program, results->pid, &results->left, why);
+        &history, results->about.program, results->about.pid, &results->left, why);
     run_timeline_remove(&results->left);
     if (good) {
         good = pictures_write(&results->pictures, &history);
@@ -354,11 +356,15 @@ static int draw(results_t *results)
 
 static bool open_results(const run_options_t *options, results_t *results)
 {
-    if (!open_report(options, &results->report)) {
+    const char *const paths[RUN_FORMATS] = {
+        [RUN_JSON] = options->report,
+        [RUN_JUNIT] = options->junit,
+        [RUN_SARIF] = options->sarif};
+    if (!run_files_open(&results->files, paths)) {
         return false;
     }
     if (!pictures_open(&results->pictures, options->timeline, options->trace)) {
-        output_discard(&results->report);
+        run_files_discard(&results->files);
         return false;
     }
     return true;
@@ -400,10 +406,32 @@ static void close_results(results_t *results)
     run_suppressions_free(&results->suppressions);
 }
 
+/* What is known before it has run; the rest follows. */
+static run_about_t
+about_program(const run_options_t *options, char **argv, uint64_t since_ns)
+{
+    run_about_t about = {
+        .program = argv[0],
+        .since_ns = since_ns,
+        .fails_on_finding = options->fail_on_finding,
+        .fails_on_leak = options->fail_on_leak};
+    run_about_command(argv, about.command);
+    return about;
+}
+
+static void note_end(run_about_t *about, const run_child_t *child, uint64_t started_ns)
+{
+    about->pid = child->pid;
+    about->wait_status = child->status;
+    about->seconds = (double)(rmm__clock_ns(CLOCK_MONOTONIC) - started_ns) / 1e9;
+}
+
 static int run_and_report(const run_options_t *options, char **argv)
 {
     run_child_t child = {.since_ns = rmm__clock_ns(CLOCK_REALTIME)};
-    results_t results = {.program = argv[0], .job.dirfd = -1};
+    uint64_t started_ns = rmm__clock_ns(CLOCK_MONOTONIC);
+    results_t results = {
+        .about = about_program(options, argv, child.since_ns), .job.dirfd = -1};
     int status;
     if (!read_suppressions(options, &results.suppressions, &status)) {
         return status;
@@ -415,12 +443,12 @@ static int run_and_report(const run_options_t *options, char **argv)
     }
     int error = run_child(argv, &child, look, &results.job);
     if (error != 0) {
-        output_discard(&results.report);
+        run_files_discard(&results.files);
         pictures_discard(&results.pictures);
         close_results(&results);
         return cannot_run(argv[0], error);
     }
-    results.pid = child.pid;
+    note_end(&results.about, &child, started_ns);
     (void)signal(SIGPIPE, SIG_IGN); /* a closed stderr costs no other result */
     run_left_open(&results.left, child.pid, child.since_ns);
     run_job_settle(&results.job);
@@ -436,8 +464,9 @@ static int run_and_report(const run_options_t *options, char **argv)
 /* No result may replace another one, or a file that is read. */
 static bool files_differ(const run_options_t *options)
 {
-    const char *const paths[] = {
-        options->suppressions, options->report, options->timeline, options->trace};
+    const char *const paths[] = {options->suppressions, options->report,
+                                 options->junit,        options->sarif,
+                                 options->timeline,     options->trace};
     for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
         for (size_t j = 0; j < i; j++) {
             if (output_is_same(paths[i], paths[j])) {
@@ -448,24 +477,38 @@ static bool files_differ(const run_options_t *options)
     return true;
 }
 
+/* What --quick stands for, where no other option says something else; and the usual modes. */
+static void settle_quick(run_options_t *options)
+{
+    if (options->diag == NULL) {
+        options->diag = options->quick ? RUN_QUICK_MODES : USUAL_MODES;
+    }
+    if (options->quick) {
+        options->fail_on_finding = options->fail_on_leak = true;
+        options->is_brief = !options->summary;
+        options->summary = !options->no_summary;
+    }
+}
+
 /* NULL: the options go together, and the summary is on where they ask for nothing else. */
 static const char *settle_options(run_options_t *options)
 {
     if (options->summary && options->no_summary) {
         return "--summary and --no-summary exclude each other";
     }
+    settle_quick(options);
     if (!options->no_summary && !wants_report(options) && !draws(options)) {
         options->is_implied = strcmp(options->diag, "off") != 0;
         options->summary = options->is_implied;
     }
     if (options->suppressions != NULL && !wants_report(options)) {
-        return "--suppressions needs --summary, --report, --fail-on-finding or "
-               "--fail-on-leak";
+        return "--suppressions needs --summary, --quick, --report, --junit, --sarif, "
+               "--fail-on-finding or --fail-on-leak";
     }
     return files_differ(options)
                ? NULL
-               : "--report, --timeline, --trace and --suppressions must name different "
-                 "files";
+               : "--report, --junit, --sarif, --timeline, --trace and --suppressions "
+                 "must name different files";
 }
 
 /* With what rmm-run is to do and a program: an exit status, if the program does not replace it. */
@@ -490,8 +533,7 @@ static int run_program(const run_options_t *options, char **argv)
 
 int main(int argc, char **argv)
 {
-    run_options_t options = {
-        .diag = "usage,bounds,driver", .timeline_events = RUN_TIMELINE_EVENTS};
+    run_options_t options = {.timeline_events = RUN_TIMELINE_EVENTS};
     char message[TOOL_MESSAGE_MAX];
     (void)argc;
     standard_output_begin();

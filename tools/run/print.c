@@ -28,25 +28,42 @@ static void print_not_shown(const run_report_t *report, FILE *out)
     }
 }
 
-bool run_report_print_title(const run_report_t *report, FILE *out)
+void run_report_print_name(const run_report_t *report, FILE *out)
 {
     fputs("rmm-run: ", out);
     foreign_text_print(report->program, out);
-    if (report->missing[0] != '\0') {
-        fprintf(out, ": nothing was diagnosed: %s\n", report->missing);
-        return fflush(out) == 0 && ferror(out) == 0;
-    }
     if (report->rank[0] != '\0') {
         fputs(", rank ", out);
         foreign_text_print(report->rank, out);
     }
     fprintf(
-        out, " (pid %d%s): %" PRIu64 " %s (modes %s: %s; %" PRIu64 " %s)\n",
-        (int)report->pid, report->is_live ? ", still running" : "",
+        out, " (pid %d%s)", (int)report->pid, report->is_live ? ", still running" : "");
+}
+
+bool run_report_print_title(const run_report_t *report, FILE *out)
+{
+    if (report->missing[0] != '\0') {
+        fputs("rmm-run: ", out);
+        foreign_text_print(report->program, out);
+        fprintf(out, ": nothing was diagnosed: %s\n", report->missing);
+        return fflush(out) == 0 && ferror(out) == 0;
+    }
+    run_report_print_name(report, out);
+    fprintf(
+        out, ": %" PRIu64 " %s (modes %s: %s; %" PRIu64 " %s)\n",
         report->findings_total, report->findings_total == 1 ? "finding" : "findings",
         report->modes, report->source, report->launches,
         report->launches == 1 ? "launch" : "launches");
     return fflush(out) == 0 && ferror(out) == 0;
+}
+
+void run_report_print_findings(const run_report_t *report, FILE *out)
+{
+    for (uint32_t i = 0; i < report->finding_count; i++) {
+        run_finding_print(&report->findings[i], out);
+        run_stacks_print(&report->stacks[i], out);
+    }
+    print_not_shown(report, out);
 }
 
 bool run_report_print(const run_report_t *report, FILE *out)
@@ -54,11 +71,7 @@ bool run_report_print(const run_report_t *report, FILE *out)
     if (!run_report_print_title(report, out) || report->missing[0] != '\0') {
         return ferror(out) == 0;
     }
-    for (uint32_t i = 0; i < report->finding_count; i++) {
-        run_finding_print(&report->findings[i], out);
-        run_stacks_print(&report->stacks[i], out);
-    }
-    print_not_shown(report, out);
+    run_report_print_findings(report, out);
     run_usage_print(&report->usage, out);
     run_unseen_print(&report->unseen, out);
     return fflush(out) == 0 && ferror(out) == 0;

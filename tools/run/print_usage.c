@@ -191,6 +191,43 @@ static void print_leaks(const run_usage_t *usage, FILE *out)
     }
 }
 
+/* Without mode usage nothing is known of its uses. */
+static void print_leak(const run_verdict_t *leak, FILE *out)
+{
+    fprintf(
+        out, "    %s in %" PRIu64 " %s of ", amount_of(leak->bytes).text, leak->count,
+        blocks(leak->count));
+    run_resource_print(leak->resource_id, &leak->resource, out);
+    if (leak->first_user[0] != '\0') {
+        fputs(", ", out);
+        print_user(leak->first_user, out);
+    }
+    fputc('\n', out);
+    run_stack_print_short(leak->stack, out);
+}
+
+void run_usage_print_leaks(const run_usage_t *usage, FILE *out)
+{
+    uint64_t left = usage->leaked_count; /* to be shown */
+    uint32_t shown = 0;
+    if (left > 0) {
+        fprintf(
+            out, "  %" PRIu64 " %s of %s not freed\n", left, blocks(left),
+            amount_of(usage->leaked_bytes).text);
+    }
+    for (uint32_t i = 0; i < usage->verdict_count && shown < SHOWN; i++) {
+        const run_verdict_t *verdict = &usage->verdicts[i];
+        if (verdict->verdict == RMM_DIAG_LEAKED) {
+            print_leak(verdict, out);
+            left -= verdict->count < left ? verdict->count : left;
+            shown++;
+        }
+    }
+    if (left > 0) {
+        fprintf(out, "    %" PRIu64 " %s more\n", left, blocks(left));
+    }
+}
+
 void run_usage_print(const run_usage_t *usage, FILE *out)
 {
     print_leaks(usage, out);

@@ -71,3 +71,8 @@ bool run_report_read(
     }
     return true;
 }
+
+bool run_report_has_looked(const run_report_t *report)
+{
+    return report->missing[0] == '\0' && strcmp(report->source, "active") == 0;
+}

@@ -48,9 +48,16 @@ bool run_report_read(
     run_report_t *report, const char *program, pid_t pid, const run_left_t *left);
 void run_report_free(run_report_t *report);
 
+/* False: "no findings" means nothing. */
+bool run_report_has_looked(const run_report_t *report);
+
 /* NULL: no memory. */
 json_t *run_report_json(const run_report_t *report);
 
+/* The begin of a title: the program, its rank and its pid. */
+void run_report_print_name(const run_report_t *report, FILE *out);
+/* A paragraph for each finding, and how many are not shown. */
+void run_report_print_findings(const run_report_t *report, FILE *out);
 /* False: it could not be written. The title alone, or all. */
 bool run_report_print_title(const run_report_t *report, FILE *out);
 bool run_report_print(const run_report_t *report, FILE *out);

@@ -25,7 +25,8 @@ static bool name_frame(run_frame_t *frame, run_symbols_t *symbols)
     run_symbol_t symbol;
     run_symbols_find(symbols, &frame->module, frame->offset, &symbol);
     frame->line = symbol.line;
-    return keep(symbol.function, &frame->function) && keep(symbol.file, &frame->file);
+    return keep(symbol.function, &frame->function) && keep(symbol.file, &frame->file) &&
+           keep(symbol.folder, &frame->folder);
 }
 
 /* The same. */
@@ -78,6 +79,7 @@ void run_stack_free(run_stack_t *stack)
     for (uint32_t i = 0; i < stack->frame_count; i++) {
         free(stack->frames[i].function);
         free(stack->frames[i].file);
+        free(stack->frames[i].folder);
     }
     free(stack->frames);
     *stack = (run_stack_t){.frame_count = 0};
@@ -130,8 +132,7 @@ static void print_frame(const run_frame_t *frame, FILE *out)
     }
 }
 
-/* The first that is the program's own. */
-static uint32_t first_shown(const run_stack_t *stack)
+uint32_t run_stack_first(const run_stack_t *stack)
 {
     uint32_t first = 0;
     while (first < stack->frame_count && is_library_between(&stack->frames[first])) {
@@ -142,7 +143,7 @@ static uint32_t first_shown(const run_stack_t *stack)
 
 static void print_stack(const run_stack_t *stack, const char *what, FILE *out)
 {
-    uint32_t first = first_shown(stack);
+    uint32_t first = run_stack_first(stack);
     if (stack->frame_count > 0) {
         fprintf(out, "    %s\n", what);
     }
@@ -154,7 +155,7 @@ static void print_stack(const run_stack_t *stack, const char *what, FILE *out)
 
 void run_stack_print_short(const run_stack_t *stack, FILE *out)
 {
-    uint32_t first = first_shown(stack);
+    uint32_t first = run_stack_first(stack);
     bool is_main = false; /* what is behind it is the same for all */
     for (uint32_t i = first;
          i < stack->frame_count && i < first + SHORT_LINES_MAX && !is_main; i++) {

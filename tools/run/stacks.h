@@ -15,6 +15,7 @@ typedef struct run_frame {
     rmm_diag_module_info_t module; /* path "": not known, offset is the address */
     uint64_t offset;
     char *function, *file; /* NULL: not known */
+    char *folder;          /* that a relative file is in; the same */
     int line;
 } run_frame_t;
 
@@ -44,6 +45,8 @@ void run_stack_free(run_stack_t *stack);
 
 /* A line for each frame, without those of the libraries that made the call for the program. */
 void run_stacks_print(const run_stacks_t *stacks, FILE *out);
+/* The first frame that is not of such a library; 0 if all are. */
+uint32_t run_stack_first(const run_stack_t *stack);
 /* The innermost few, behind a line of a table. */
 void run_stack_print_short(const run_stack_t *stack, FILE *out);
 /* All of them; NULL: no memory. */

@@ -30,7 +30,8 @@
     X(dwfl_module_getsrc, void *, (void *module, uint64_t address))                    \
     X(dwfl_lineinfo, const char *,                                                     \
       (void *line, uint64_t *address, int *line_out, int *column, void *time,          \
-       void *length))
+       void *length))                                                                  \
+    X(dwfl_line_comp_dir, const char *, (void *line))
 
 /* Dwfl_Callbacks */
 typedef struct callbacks {
@@ -215,5 +216,8 @@ void run_symbols_find(
         copy(
             symbol_out->file, sizeof(symbol_out->file),
             symbols->dwfl_lineinfo(line, NULL, &symbol_out->line, NULL, NULL, NULL));
+        copy(
+            symbol_out->folder, sizeof(symbol_out->folder),
+            symbols->dwfl_line_comp_dir(line));
     }
 }

@@ -21,6 +21,7 @@ typedef struct run_symbol {
     char
         function[RUN_FUNCTION_BYTES]; /* "": not known; as in the file, not demangled */
     char file[RUN_FILE_BYTES];        /* "": not known */
+    char folder[RUN_FILE_BYTES];      /* that a relative file is in; "": not known */
     int line;
 } run_symbol_t;
 

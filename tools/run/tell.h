@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tells what the diagnosis found in a run: in the program, and in the processes that it started.
- * The summary has a paragraph for each and a last line over all; the JSON report is that of the
- * program, with an array of the others.
+ * The summary has a paragraph for each and a last line over all; the files get one after the other.
  */
 #ifndef RMM_TOOLS_RUN_TELL_H
 #define RMM_TOOLS_RUN_TELL_H
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 
+#include "run/files.h"
 #include "run/job.h"
 #include "run/left.h"
 #include "run/suppressions.h"
@@ -22,13 +21,13 @@ typedef struct run_tell {
     const run_job_t *job;
     const char *only; /* a glob for the commands of reported processes; NULL: all */
     run_suppressions_t *suppressions;
-    bool summary; /* on stderr */
-    FILE *json;   /* NULL: none */
+    bool summary;  /* on stderr */
+    bool is_brief; /* the summary: see quick.h */
+    run_files_t *files;
 } run_tell_t;
 
 typedef struct run_told {
-    bool has_summary; /* it was printed, or not asked for; here and below */
-    bool has_json;
+    bool has_summary;   /* it was printed, or not asked for */
     uint32_t processes; /* that were looked at */
     uint64_t findings;  /* of all, hints excepted */
     uint64_t leaks;

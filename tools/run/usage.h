@@ -65,6 +65,8 @@ bool run_usage_read(
 void run_usage_free(run_usage_t *usage);
 
 void run_usage_print(const run_usage_t *usage, FILE *out);
+/* The leaks alone. */
+void run_usage_print_leaks(const run_usage_t *usage, FILE *out);
 
 /* "peaks", "verdicts" and what was dropped; false: no memory. */
 bool run_usage_put_json(const run_usage_t *usage, json_t *object);

@@ -38,7 +38,7 @@ fails() { # STATUS LINE COMMAND...: one line on stderr that begins with LINE
 # A file of 4 KiB fits, the one that is wanted does not, or nothing does: the earlier file stays.
 does_not_fit() { # STATUS LINE COMMAND...: the command writes $work/disk/file
     local room
-    for room in 4096 0; do
+    for room in ${rooms:-4096 0}; do
         rm -f "$work"/disk/*
         echo earlier >"$work/disk/file"
         head -c $((61440 - room)) /dev/zero >"$work/disk/filler"
@@ -65,6 +65,10 @@ run_writes() { # RMM-RUN
     local option program status
     for option in report timeline trace; do
         does_not_fit 125 "rmm-run: --$option: cannot write $work/disk/file: No space left on device" \
+            "$1" --$option "$work/disk/file" -- "$diagnosed" plain
+    done
+    for option in junit sarif; do # the former fits in 4 KiB
+        rooms=0 does_not_fit 125 "rmm-run: --$option: cannot write $work/disk/file: No space left on device" \
             "$1" --$option "$work/disk/file" -- "$diagnosed" plain
     done
     for program in "$diagnosed" /bin/true; do # the latter allocates nothing

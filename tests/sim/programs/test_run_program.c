@@ -98,10 +98,10 @@ TEST_CASE(refuses_more_or_fewer_events_than_a_timeline_can_have)
 /* No two of the files that it reads or writes. */
 TEST_CASE(refuses_one_file_for_two_purposes)
 {
-    static const char *const options[] = {
-        "--suppressions", "--report", "--timeline", "--trace"};
+    static const char *const options[] = {"--suppressions", "--report",   "--junit",
+                                          "--sarif",        "--timeline", "--trace"};
     char arguments[512];
-    for (size_t i = 0; i < 4; i++) {
+    for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
         for (size_t j = 0; j < i; j++) {
             snprintf(
                 arguments, sizeof arguments,
@@ -109,8 +109,8 @@ TEST_CASE(refuses_one_file_for_two_purposes)
                 options[j], place);
             assert_refused(
                 arguments, 2,
-                "--report, --timeline, --trace and --suppressions must name different "
-                "files");
+                "--report, --junit, --sarif, --timeline, --trace and --suppressions "
+                "must name different files");
         }
     }
 }
