@@ -2,6 +2,7 @@
 /* Modules in memory; see loaded_module.h. */
 #include "core/loaded_module.h"
 
+#include <dlfcn.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -80,4 +81,9 @@ void rmm__program_path(char *path, size_t bytes)
     ssize_t length = readlink("/proc/self/exe", path, bytes - 1);
 
     path[length > 0 ? length : 0] = '\0';
+}
+
+void *rmm__loaded_symbol(const char *name)
+{
+    return dlsym(RTLD_DEFAULT, name);
 }

@@ -23,4 +23,7 @@ rmm__module_build_id(const struct dl_phdr_info *info, unsigned char *id, size_t 
 /* The path of the program, which the loader does not name; "" if it is unknown. */
 void rmm__program_path(char *path, size_t bytes);
 
+/* What any visible module of the process calls so; NULL: there is none. */
+void *rmm__loaded_symbol(const char *name);
+
 #endif /* RMM_CORE_LOADED_MODULE_H */

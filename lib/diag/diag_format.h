@@ -45,13 +45,14 @@ typedef struct rmm_diag_section {
     X(functions, rmm_diag_function_t, 64)                                              \
     X(peaks, rmm_diag_peak_t, 56)                                                      \
     X(parts, rmm_diag_part_t, 40)    /* as many for each peak */                       \
-    X(stacks, rmm_diag_stack_t, 200) /* of the finding of that index */                \
+    X(stacks, rmm_diag_stack_t, 240) /* of the finding of that index */                \
     X(modules, rmm_diag_module_t, 256)                                                 \
     X(verdicts, rmm_diag_verdict_entry_t, 64)                                          \
-    X(origins, rmm_diag_stack_t, 200) /* of the allocation of that finding's block */  \
-    X(frees, rmm_diag_stack_t, 200)   /* of the free of that finding's block */        \
-    X(sites, rmm_diag_stack_t, 200)   /* that blocks were allocated from */            \
-    X(resources, rmm_diag_resource_t, 96)
+    X(origins, rmm_diag_stack_t, 240) /* of the allocation of that finding's block */  \
+    X(frees, rmm_diag_stack_t, 240)   /* of the free of that finding's block */        \
+    X(sites, rmm_diag_stack_t, 240)   /* that blocks were allocated from */            \
+    X(resources, rmm_diag_resource_t, 96)                                              \
+    X(lines, rmm_diag_line_t, 192) /* of Python, that stacks have */
 
 /* X(counter): 64 bits each, in this order, which is that of diag/stat in the tree. */
 #define RMM_DIAG_COUNTER_MAP(X)                                                        \
@@ -76,6 +77,17 @@ typedef struct rmm_diag_section {
     X(guards_error)       /* of the driver, for which guards were switched off */      \
     X(device_resets)      /* of GPUs, by the program */                                \
     X(blocks_reset)       /* that were live then, and are forgotten */
+
+/* Whether stacks have the lines of Python, and if not why. Append only. */
+typedef enum rmm_diag_python {
+    RMM_DIAG_PYTHON_NONE = 0, /* no Python */
+    RMM_DIAG_PYTHON_HAS = 1,
+    RMM_DIAG_PYTHON_UNPROVED = 2, /* no call came while a thread had the GIL */
+    RMM_DIAG_PYTHON_NO_GIL = 3,   /* it is built without one */
+    RMM_DIAG_PYTHON_UNKNOWN = 4,  /* a version that is not known */
+    RMM_DIAG_PYTHON_DIFFERS = 5,  /* its frames are not what its version should have */
+    RMM_DIAG_PYTHON_REFUSES = 6   /* its atexit has refused a function */
+} rmm_diag_python_t;
 
 typedef struct rmm_diag_header {
     uint64_t magic;
@@ -103,9 +115,11 @@ typedef struct rmm_diag_header {
         judged_since_ns; /* blocks allocated earlier are not judged because uses may be
                             missing; 0: no block is judged */
     _Atomic(uint64_t) left_count,
-        left_bytes; /* of blocks that their resource freed at its end */
-    char run[40];   /* which rmm-run the process belongs to: its RMM_RUN; "": none */
-    char rank[24];  /* as its launcher says; "": none */
+        left_bytes;  /* of blocks that their resource freed at its end */
+    char run[40];    /* which rmm-run the process belongs to: its RMM_RUN; "": none */
+    char rank[24];   /* as its launcher says; "": none */
+    char python[20]; /* its version; "": no Python */
+    _Atomic(uint32_t) python_lines; /* rmm_diag_python_t */
 } rmm_diag_header_t;
 
 typedef struct rmm_diag_kernel {
@@ -237,6 +251,8 @@ typedef struct rmm_diag_finding {
 #define RMM_DIAG_FRAMES_COUNT 16u
 #define RMM_DIAG_PATH_BYTES 232u
 #define RMM_DIAG_NO_MODULE UINT32_MAX
+#define RMM_DIAG_STACK_LINES 8u
+#define RMM_DIAG_LINES_COUNT 2048u
 
 /* Who made the call, innermost frame first. An offset is that of the call in its file as the loader
  * placed it, the last byte of it; without a module the address. */
@@ -245,7 +261,19 @@ typedef struct rmm_diag_stack {
     _Atomic(uint32_t) frame_count; /* 0: not captured */
     _Atomic(uint64_t) offsets[RMM_DIAG_FRAMES_COUNT];
     _Atomic(uint32_t) modules[RMM_DIAG_FRAMES_COUNT]; /* entry; RMM_DIAG_NO_MODULE */
+    _Atomic(uint32_t)
+        lines[RMM_DIAG_STACK_LINES]; /* of Python, the same order; entry */
+    _Atomic(uint32_t) line_count;    /* 0: none */
+    uint32_t reserved0;
 } rmm_diag_stack_t;
+
+/* A line of Python; never changes once it counts. Both texts are UTF-8 with a NUL; the front is cut
+ * off. */
+typedef struct rmm_diag_line {
+    char file[124];
+    char function[64]; /* with its classes, from Python 3.11 on */
+    uint32_t number;   /* 0: not known */
+} rmm_diag_line_t;
 
 /* A file that frames are in; never changes once it counts. */
 typedef struct rmm_diag_module {
@@ -267,14 +295,15 @@ typedef struct rmm_diag_resource {
     static_assert(sizeof(type) == (bytes), #name ": docs/diag-format.md");
 RMM_DIAG_SECTION_MAP(RMM_DIAG_SECTION)
 #undef RMM_DIAG_SECTION
-static_assert(sizeof(rmm_diag_header_t) == 640, "diag header layout is ABI");
+static_assert(sizeof(rmm_diag_header_t) == 680, "diag header layout is ABI");
 static_assert(
     offsetof(rmm_diag_header_t, ready) == 24 &&
         offsetof(rmm_diag_header_t, mode) == 40 &&
         offsetof(rmm_diag_header_t, source) == 72 &&
         offsetof(rmm_diag_header_t, kernels) == 168 &&
-        offsetof(rmm_diag_header_t, launches) == 376 &&
-        offsetof(rmm_diag_header_t, left_bytes) == 568,
+        offsetof(rmm_diag_header_t, launches) == 392 &&
+        offsetof(rmm_diag_header_t, left_bytes) == 584 &&
+        offsetof(rmm_diag_header_t, python) == 656,
     "diag header fields are ABI: docs/diag-format.md");
 static_assert(
     offsetof(rmm_diag_row_t, address) == 8 &&

@@ -78,6 +78,7 @@ int rmm__diag_attach(rmm_diag_file_t *file, int fd)
     rmm__text_clean(header->source, sizeof(header->source));
     rmm__text_clean(header->run, sizeof(header->run));
     rmm__text_clean(header->rank, sizeof(header->rank));
+    rmm__text_clean(header->python, sizeof(header->python));
     file->fd = fd;
     return 0;
 }

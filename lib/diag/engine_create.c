@@ -56,7 +56,8 @@ lay_out(rmm_diag_header_t *header, uint32_t row_count, uint32_t kernel_count)
         .origins = RMM_DIAG_FINDINGS_COUNT,
         .frees = RMM_DIAG_FINDINGS_COUNT,
         .sites = RMM_STACK_DEPOT_COUNT,
-        .resources = RMM_DIAG_RESOURCES_COUNT};
+        .resources = RMM_DIAG_RESOURCES_COUNT,
+        .lines = RMM_DIAG_LINES_COUNT};
 
     header->magic = RMM_DIAG_MAGIC;
     header->version_major = RMM_DIAG_MAJOR;

@@ -39,13 +39,17 @@ static uint32_t hash_of(const rmm_stack_raw_t *stack)
     for (uint32_t i = 0; i < stack->count; i++) {
         hash = rmm__hash(hash ^ (uintptr_t)stack->frames[i]);
     }
+    for (uint32_t i = 0; i < stack->line_count; i++) {
+        hash = rmm__hash(hash ^ (hash >> 32) ^ stack->lines[i]);
+    }
     return (uint32_t)(hash >> 40);
 }
 
 static bool is_same(const rmm_stack_raw_t *a, const rmm_stack_raw_t *b)
 {
-    return a->count == b->count &&
-           memcmp(a->frames, b->frames, a->count * sizeof(a->frames[0])) == 0;
+    return a->count == b->count && a->line_count == b->line_count &&
+           memcmp(a->frames, b->frames, a->count * sizeof(a->frames[0])) == 0 &&
+           memcmp(a->lines, b->lines, a->line_count * sizeof(a->lines[0])) == 0;
 }
 
 /* 0: there is no room. */

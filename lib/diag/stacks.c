@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "core/loaded_module.h"
+#include "diag/python_frames.h"
+#include "diag/python_lines.h"
 #include "diag/row.h"
 
 typedef struct place {
@@ -17,6 +19,7 @@ typedef struct place {
 } place_t;
 
 typedef struct capture {
+    const rmm_stack_raw_t *raw;
     uintptr_t frames[RMM_STACK_RAW_FRAMES]; /* in the call, not behind it */
     uint32_t frame_count;
     place_t places[RMM_DIAG_FRAMES_COUNT];
@@ -92,6 +95,7 @@ static const place_t *find_place(const capture_t *capture, uintptr_t frame)
 
 static void take_frames(capture_t *capture, const rmm_stack_raw_t *raw)
 {
+    capture->raw = raw;
     capture->frame_count = raw->count;
     for (uint32_t i = 0; i < raw->count; i++) {
         capture->frames[i] = (uintptr_t)raw->frames[i] - 1;
@@ -138,6 +142,44 @@ static uint32_t module_locked(rmm_stacks_t *stacks, const rmm_diag_module_t *mod
     return used;
 }
 
+/* The line is in the side file; RMM_DIAG_LINES_COUNT: it has no room, or is not known. */
+static uint32_t line_locked(rmm_stacks_t *stacks, const rmm_diag_line_t *line)
+{
+    uint32_t used =
+        atomic_load_explicit(&stacks->header->lines.used, memory_order_relaxed);
+
+    RMM_ASSERT_LOCKED(&stacks->lock);
+    for (uint32_t i = 0; i < used && i < RMM_DIAG_LINES_COUNT && line != NULL; i++) {
+        if (memcmp(&stacks->lines[i], line, sizeof(*line)) == 0) {
+            return i;
+        }
+    }
+    if (line == NULL || used >= RMM_DIAG_LINES_COUNT) {
+        return RMM_DIAG_LINES_COUNT;
+    }
+    stacks->lines[used] = *line;
+    /* release: the entry is written; pairs with a reader's load */
+    atomic_store_explicit(&stacks->header->lines.used, used + 1, memory_order_release);
+    return used;
+}
+
+static void put_lines_locked(
+    rmm_stacks_t *stacks, rmm_diag_stack_t *entry, const rmm_stack_raw_t *raw)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < raw->line_count; i++) {
+        uint32_t line = line_locked(stacks, rmm__python_line_get(raw->lines[i]));
+
+        if (line < RMM_DIAG_LINES_COUNT) {
+            RMM_ROW_SET(entry, lines[count], line);
+            count++;
+        }
+    }
+    RMM_ROW_SET(entry, line_count, count);
+    RMM_ROW_SET(stacks->header, python_lines, rmm__python_state());
+}
+
 static void
 put_locked(rmm_stacks_t *stacks, rmm_diag_stack_t *entry, const capture_t *capture)
 {
@@ -158,6 +200,7 @@ put_locked(rmm_stacks_t *stacks, rmm_diag_stack_t *entry, const capture_t *captu
             module != RMM_DIAG_NO_MODULE ? frame - place->base : frame);
     }
     RMM_ROW_SET(entry, frame_count, count);
+    put_lines_locked(stacks, entry, capture->raw);
     RMM_ROW_END(entry);
 }
 
@@ -220,6 +263,10 @@ void rmm__stacks_init(rmm_stacks_t *stacks, rmm_diag_header_t *header)
     stacks->frees = (void *)(memory + header->frees.offset);
     stacks->sites = (void *)(memory + header->sites.offset);
     stacks->modules = (void *)(memory + header->modules.offset);
+    stacks->lines = (void *)(memory + header->lines.offset);
+    rmm__python_find();
+    memcpy(header->python, rmm__python_version(), sizeof(header->python));
+    RMM_ROW_SET(header, python_lines, rmm__python_state());
     rmm__mutex_init(&stacks->lock);
     (void)rmm__stack_take(); /* loads the unwinder now and not in a callback */
 }

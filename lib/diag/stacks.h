@@ -13,6 +13,9 @@
  * An error that is found after the call that made it (guards.h) needs the stack of that call, which
  * is kept as addresses until then: rmm__stack_take() costs no more than the unwinder does.
  *
+ * In a program of Python a stack has the lines of Python, too (python_frames.h), and two stacks
+ * that differ only in these are two.
+ *
  * Threads: any.
  */
 #ifndef RMM_DIAG_STACKS_H
@@ -31,15 +34,18 @@ typedef struct rmm_stack_raw {
     uint32_t number; /* in the depot with this serial; 0: not known (stack_depot.h) */
     uint64_t depot;
     void *frames[RMM_STACK_RAW_FRAMES];
+    uint32_t line_count; /* of Python, 0: none; by number (python_lines.h) */
+    uint32_t lines[RMM_DIAG_STACK_LINES];
 } rmm_stack_raw_t;
 
 typedef struct rmm_stacks {
-    rmm_diag_header_t *header; /* all six in the side file; borrowed */
+    rmm_diag_header_t *header; /* all seven in the side file; borrowed */
     rmm_diag_stack_t *entries;
     rmm_diag_stack_t *origins;
     rmm_diag_stack_t *frees;
     rmm_diag_stack_t *sites;
     rmm_diag_module_t *modules;
+    rmm_diag_line_t *lines;
     rmm_mutex_t lock; /* protects writes to them */
 } rmm_stacks_t;
 

@@ -6,6 +6,15 @@
 
 #include "segment/clean_text.h"
 
+static void take_lines(const rmm_diag_stack_t *stack, rmm_diag_stack_info_t *out)
+{
+    uint32_t count = atomic_load_explicit(&stack->line_count, memory_order_relaxed);
+    out->line_count = count < RMM_DIAG_STACK_LINES ? count : RMM_DIAG_STACK_LINES;
+    for (uint32_t i = 0; i < out->line_count; i++) {
+        out->lines[i] = atomic_load_explicit(&stack->lines[i], memory_order_relaxed);
+    }
+}
+
 static bool take_stack(const void *bytes, uint32_t index, void *arg)
 {
     const rmm_diag_stack_t *stack = bytes;
@@ -19,6 +28,7 @@ static bool take_stack(const void *bytes, uint32_t index, void *arg)
         out->modules[i] =
             atomic_load_explicit(&stack->modules[i], memory_order_relaxed);
     }
+    take_lines(stack, out);
     return false;
 }
 
@@ -28,6 +38,7 @@ static bool read_entry(
 {
     rmm_side_table_t one = rmm__diag_table(section, sizeof(rmm_diag_stack_t));
     out->frame_count = 0;
+    out->line_count = 0;
     if (index >= one.count) {
         return false;
     }
@@ -79,5 +90,20 @@ bool rmm__diag_read_module(
     out->build_id_bytes = module.build_id_bytes < sizeof(out->build_id)
                               ? module.build_id_bytes
                               : sizeof(out->build_id);
+    return true;
+}
+
+bool rmm__diag_read_line(
+    const rmm_diag_file_t *file, uint32_t index, rmm_diag_line_t *out)
+{
+    const rmm_diag_section_t *lines = &file->header.lines;
+    if (index >= rmm__diag_used(lines) ||
+        !rmm__read_at(
+            file->fd, out, sizeof(*out),
+            lines->offset + (uint64_t)lines->stride * index)) {
+        return false;
+    }
+    rmm__text_clean(out->file, sizeof(out->file));
+    rmm__text_clean(out->function, sizeof(out->function));
     return true;
 }

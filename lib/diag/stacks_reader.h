@@ -16,6 +16,8 @@ typedef struct rmm_diag_stack_info {
     uint64_t
         offsets[RMM_DIAG_FRAMES_COUNT]; /* innermost first; an address without module */
     uint32_t modules[RMM_DIAG_FRAMES_COUNT]; /* or RMM_DIAG_NO_MODULE */
+    uint32_t line_count;                     /* at most RMM_DIAG_STACK_LINES */
+    uint32_t lines[RMM_DIAG_STACK_LINES];    /* of Python, the same order */
 } rmm_diag_stack_info_t;
 
 /* The call stack of a finding. False: it was not captured, or is being written. */
@@ -43,5 +45,9 @@ typedef struct rmm_diag_module_info {
 /* False: there is none of that index. */
 bool rmm__diag_read_module(
     const rmm_diag_file_t *file, uint32_t index, rmm_diag_module_info_t *out);
+
+/* A line of Python. False: there is none of that index. */
+bool rmm__diag_read_line(
+    const rmm_diag_file_t *file, uint32_t index, rmm_diag_line_t *out);
 
 #endif /* RMM_DIAG_STACKS_READER_H */

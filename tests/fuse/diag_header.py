@@ -2,10 +2,10 @@
 """The header of a side file of the diagnosis, for files that tests forge (docs/diag-format.md)."""
 import struct
 
-BYTES = 640
+BYTES = 680
 KERNEL_BYTES, ROW_BYTES, FINDING_BYTES = 256, 136, 160
 SECTIONS = ["kernels", "rows", "findings", "functions", "peaks", "parts", "stacks", "modules",
-            "verdicts", "origins", "frees", "sites", "resources"]
+            "verdicts", "origins", "frees", "sites", "resources", "lines"]
 COUNTERS = {"launches": 0, "launches_unnamed": 1, "parameter_failures": 7, "blocks_dropped": 8,
             "findings_total": 21}
 COUNTER_COUNT = 25
@@ -20,4 +20,4 @@ def pack(size, mode, sections, counters):
     values = [0] * COUNTER_COUNT
     for name, value in counters.items():
         values[COUNTERS[name]] = value
-    return text + struct.pack("<%dQ64s" % COUNTER_COUNT, *values, b"")
+    return text + struct.pack("<%dQ88s" % COUNTER_COUNT, *values, b"")

@@ -36,6 +36,27 @@ TEST_CASE(keeps_each_stack_once_and_no_more_than_there_is_room_for)
     rmm__stack_depot_fini(&depot);
 }
 
+/* Between two lines of Python no return address differs, from 3.11 on. */
+TEST_CASE(stacks_with_different_lines_of_python_are_two)
+{
+    rmm_stack_depot_t depot;
+    rmm_stack_raw_t stack = {.count = 1, .frames = {&depot}, .line_count = 2};
+
+    assert_true(rmm__stack_depot_init(&depot));
+    for (uint32_t i = 1; i <= 3; i++) {
+        stack.lines[1] = i;
+        stack.number = 0;
+        assert_int_equal(rmm__stack_depot_put(&depot, &stack), i);
+    }
+    stack.line_count = 1;
+    stack.number = 0;
+    assert_int_equal(rmm__stack_depot_put(&depot, &stack), 4);
+    stack.line_count = 2;
+    stack.number = 0;
+    assert_int_equal(rmm__stack_depot_put(&depot, &stack), 3);
+    rmm__stack_depot_fini(&depot);
+}
+
 TEST_CASE(a_number_is_of_one_depot)
 {
     rmm_stack_depot_t depots[2];
