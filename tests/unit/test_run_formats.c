@@ -241,8 +241,10 @@ static void make_sample(uint32_t findings)
             .block_bytes = 1};
         snprintf(finding->function, sizeof(finding->function), HOSTILE "%u", i);
         snprintf(finding->resource.name, sizeof(finding->resource.name), HOSTILE);
-        sample.stacks[i].call = (run_stack_t){sample.frames, 2};
-        sample.stacks[i].freed = (run_stack_t){sample.frames, 1};
+        sample.stacks[i].call =
+            (run_stack_t){.frames = sample.frames, .frame_count = 2};
+        sample.stacks[i].freed =
+            (run_stack_t){.frames = sample.frames, .frame_count = 1};
     }
 }
 

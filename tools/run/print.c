@@ -73,6 +73,9 @@ bool run_report_print(const run_report_t *report, FILE *out)
     }
     run_report_print_findings(report, out);
     run_usage_print(&report->usage, out);
+    if (report->finding_count > 0 || report->usage.sites.count > 0) {
+        run_python_print_missing(&report->python, out);
+    }
     run_unseen_print(&report->unseen, out);
     return fflush(out) == 0 && ferror(out) == 0;
 }
@@ -121,8 +124,10 @@ json_of_free(const rmm_diag_finding_info_t *finding, const run_stacks_t *stacks)
     }
     json_t *object = json_object();
     return json_whole_or_null(
-        object, json_put(object, "stream", json_of_stream(finding->other_stream_id)) &&
-                    json_put(object, "stack", run_stack_json(&stacks->freed)));
+        object,
+        json_put(object, "stream", json_of_stream(finding->other_stream_id)) &&
+            json_put(object, "python", run_python_json(&stacks->freed.python)) &&
+            json_put(object, "stack", run_stack_json(&stacks->freed)));
 }
 
 static json_t *json_of_finding(const void *from, size_t i)
@@ -151,7 +156,12 @@ static json_t *json_of_finding(const void *from, size_t i)
                 json_string(rmm__diag_confidence_name(finding->confidence))) &&
             json_put(object, "freed", json_of_free(finding, &report->stacks[i])) &&
             json_put(
+                object, "allocated_python",
+                run_python_json(&report->stacks[i].origin.python)) &&
+            json_put(
                 object, "allocated_stack", run_stack_json(&report->stacks[i].origin)) &&
+            json_put(
+                object, "python", run_python_json(&report->stacks[i].call.python)) &&
             json_put(object, "stack", run_stack_json(&report->stacks[i].call)));
 }
 

@@ -250,6 +250,7 @@ static json_t *json_of_share(const void *peak, size_t i)
             json_put(object, "count", json_count(share->count)) &&
             run_resource_put_json(object, share->resource_id, &share->resource) &&
             run_name_put_json(object, "first_use", share->first_user) &&
+            json_put(object, "python", run_python_json(&share->stack->python)) &&
             json_put(object, "stack", run_stack_json(share->stack)));
 }
 
@@ -284,6 +285,7 @@ static json_t *json_of_verdict(const void *usage, size_t i)
             json_put(
                 object, "byte_seconds", json_real((double)verdict->byte_ms / 1000.0)) &&
             run_name_put_json(object, "first_use", verdict->first_user) &&
+            json_put(object, "python", run_python_json(&verdict->stack->python)) &&
             json_put(object, "stack", run_stack_json(verdict->stack)) &&
             json_put(object, "advice", json_string(advice_on(verdict->verdict))));
 }

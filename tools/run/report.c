@@ -39,6 +39,7 @@ static bool read_file(run_report_t *report, const rmm_diag_file_t *file)
     report->findings_dropped =
         atomic_load_explicit(&header->findings_dropped, memory_order_relaxed);
     report->unseen = run_unseen_read(file);
+    report->python = run_python_state(file);
     report->unreadable = rmm__diag_each_finding(file, take_finding, report);
     return read_named(report, file);
 }

@@ -41,6 +41,7 @@ typedef struct run_report {
     uint32_t finding_count;
     run_usage_t usage;
     run_unseen_t unseen;
+    run_python_state_t python;
 } run_report_t;
 
 /* False: no memory; nothing to free. */

@@ -35,7 +35,7 @@ static bool name_frames(
     run_symbols_t *symbols)
 {
     stack->frames = calloc(info->frame_count, sizeof(stack->frames[0]));
-    if (stack->frames == NULL) {
+    if (stack->frames == NULL || !run_python_read(&stack->python, file, info)) {
         return false;
     }
     stack->frame_count = info->frame_count;
@@ -82,6 +82,7 @@ void run_stack_free(run_stack_t *stack)
         free(stack->frames[i].folder);
     }
     free(stack->frames);
+    run_python_free(&stack->python);
     *stack = (run_stack_t){.frame_count = 0};
 }
 
@@ -113,6 +114,13 @@ static bool is_library_between(const run_frame_t *frame)
     return false;
 }
 
+static bool is_interpreter(const run_frame_t *frame)
+{
+    const char *name = base_name(frame->module.path);
+    return strncmp(name, "libpython3", strlen("libpython3")) == 0 ||
+           strncmp(name, "python3", strlen("python3")) == 0;
+}
+
 static void print_frame(const run_frame_t *frame, FILE *out)
 {
     if (frame->function != NULL) {
@@ -141,28 +149,67 @@ uint32_t run_stack_first(const run_stack_t *stack)
     return first < stack->frame_count ? first : 0;
 }
 
+/* Where the lines of Python say what the interpreter does, its own frames say nothing. */
+static uint32_t end_shown(const run_stack_t *stack, uint32_t first)
+{
+    uint32_t end = first;
+    while (end < stack->frame_count && end < first + LINES_MAX &&
+           (stack->python.line_count == 0 || !is_interpreter(&stack->frames[end]))) {
+        end++;
+    }
+    return end;
+}
+
 static void print_stack(const run_stack_t *stack, const char *what, FILE *out)
 {
-    uint32_t first = run_stack_first(stack);
+    uint32_t first = run_stack_first(stack), end = end_shown(stack, first);
     if (stack->frame_count > 0) {
         fprintf(out, "    %s\n", what);
     }
-    for (uint32_t i = first; i < stack->frame_count && i < first + LINES_MAX; i++) {
+    for (uint32_t i = 0; i < stack->python.line_count; i++) {
+        fputs("      ", out);
+        run_python_print_line(&stack->python.lines[i], out);
+    }
+    for (uint32_t i = first; i < end; i++) {
         fputs("      ", out);
         print_frame(&stack->frames[i], out);
     }
 }
 
-void run_stack_print_short(const run_stack_t *stack, FILE *out)
+static void print_from(bool is_first, FILE *out)
+{
+    fputs(is_first ? "        from " : "             ", out);
+}
+
+static void print_python_short(const run_python_t *python, FILE *out)
+{
+    uint32_t first = run_python_first_own(python);
+    for (uint32_t i = first; i < python->line_count && i < first + SHORT_LINES_MAX;
+         i++) {
+        print_from(i == first, out);
+        run_python_print_line(&python->lines[i], out);
+    }
+}
+
+static void print_frames_short(const run_stack_t *stack, FILE *out)
 {
     uint32_t first = run_stack_first(stack);
     bool is_main = false; /* what is behind it is the same for all */
     for (uint32_t i = first;
          i < stack->frame_count && i < first + SHORT_LINES_MAX && !is_main; i++) {
         const char *function = stack->frames[i].function;
-        fputs(i == first ? "        from " : "             ", out);
+        print_from(i == first, out);
         print_frame(&stack->frames[i], out);
         is_main = function != NULL && strcmp(function, "main") == 0;
+    }
+}
+
+void run_stack_print_short(const run_stack_t *stack, FILE *out)
+{
+    if (stack->python.line_count > 0) {
+        print_python_short(&stack->python, out);
+    } else {
+        print_frames_short(stack, out);
     }
 }
 

@@ -9,6 +9,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
+#include "run/python.h"
 #include "run/symbols.h"
 
 typedef struct run_frame {
@@ -22,6 +23,7 @@ typedef struct run_frame {
 typedef struct run_stack {
     run_frame_t *frames; /* innermost first */
     uint32_t frame_count;
+    run_python_t python; /* the lines of Python, where the program has some */
 } run_stack_t;
 
 /* The stacks of a finding; one without frames was not captured. */
@@ -43,7 +45,8 @@ bool run_stack_read_site(
     run_symbols_t *symbols);
 void run_stack_free(run_stack_t *stack);
 
-/* A line for each frame, without those of the libraries that made the call for the program. */
+/* The lines of Python, and a line for each frame, without those of the libraries that made the call
+ * for the program, and of Python's interpreter. */
 void run_stacks_print(const run_stacks_t *stacks, FILE *out);
 /* The first frame that is not of such a library; 0 if all are. */
 uint32_t run_stack_first(const run_stack_t *stack);

@@ -205,6 +205,19 @@ static bool matches_name(const run_suppression_t *item, const char *name)
     return is_match;
 }
 
+static bool matches_python(const run_suppression_t *item, const run_python_t *python)
+{
+    for (uint32_t i = 0; i < python->line_count; i++) {
+        const rmm_diag_line_t *line = &python->lines[i];
+        const char *slash = strrchr(line->file, '/');
+        if (matches(item->glob, line->function) || matches(item->glob, line->file) ||
+            (slash != NULL && matches(item->glob, slash + 1))) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool matches_stack(const run_suppression_t *item, const run_stack_t *stack)
 {
     for (uint32_t i = 0; i < stack->frame_count; i++) {
@@ -216,7 +229,7 @@ static bool matches_stack(const run_suppression_t *item, const run_stack_t *stac
             return true;
         }
     }
-    return false;
+    return matches_python(item, &stack->python);
 }
 
 static bool is_for(const run_suppression_t *item, uint32_t kind)
