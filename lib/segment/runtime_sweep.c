@@ -6,7 +6,8 @@
  *              gives the file its name. The sweep first shrinks and marks it, so that readers can
  *              still see the last figures, and removes it when the mark is old.
  *   side file  removed if it has neither a lock nor a segment: its process died before the segment
- *              had its name, or the segment was removed.
+ *              had its name, or the segment was removed. One whose process has ended is made
+ *              thin (side_thin.h) as long as its segment is there.
  *   temporary  may be so new that it has no lock yet: removed only if it is old.
  * The owner of a file counts. The uid in its name is the one that its process saw, which differs
  * in a user namespace; a starting program uses it only to choose which files it examines.
@@ -33,10 +34,11 @@
 #include "segment/segment_name.h"
 #include "segment/segment_reader.h"
 #include "segment/segment_shrink.h"
+#include "segment/side_thin.h"
 #include "segment/temporary_file.h"
 
-#define SOME_FILES 64u              /* that a starting program examines: 0.1 ms */
-#define SOME_SHRINKS 4u             /* segments that it shrinks: 0.1 ms each */
+#define SOME_FILES 64u  /* that a starting program examines: 0.1 ms */
+#define SOME_SHRINKS 4u /* segments or side files that it shrinks: 0.1 or 1 ms each */
 #define RECLAIM_BYTES (64u * 1024u) /* what one program with a pool may take */
 #define FILE_NAME_BYTES (RMM_SEGMENT_NAME_BYTES + RMM_SUFFIX_BYTES + 8)
 
@@ -149,13 +151,40 @@ static void sweep_file(sweep_t *sweep, const char *name, const rmm_file_name_t *
     sweep->removed += verdict == REMOVE && unlinkat(dir, name, 0) == 0;
 }
 
+/* It is that of a segment, which is there. */
+static void thin_side_file(sweep_t *sweep, const char *name)
+{
+    int dir = dirfd(sweep->directory);
+    struct stat status;
+    int fd;
+
+    if (sweep->shrinks_left == 0 || rmm__stat_in(dir, name, &status) != 0 ||
+        !is_ours(sweep, &status) || !rmm__side_is_thick(&status)) {
+        return;
+    }
+    fd = rmm__open_in(dir, name, O_RDWR | O_NONBLOCK);
+    if (fd < 0) {
+        return;
+    }
+    if (fstat(fd, &status) == 0 && is_ours(sweep, &status) &&
+        rmm__side_is_thick(&status) && !rmm__file_is_held(fd)) {
+        sweep->shrinks_left--;
+        (void)rmm__side_thin(fd); /* else it stays as it is until it is removed */
+    }
+    close(fd);
+}
+
 static void sweep_if(sweep_t *sweep, const char *name)
 {
     rmm_file_name_t parsed = rmm__file_name_parse(name);
 
-    if (parsed.kind != RMM_FILE_OTHER &&
-        (parsed.kind == RMM_FILE_SIDE) == sweep->side_files &&
-        !(sweep->side_files && has_segment(dirfd(sweep->directory), name, &parsed))) {
+    if (parsed.kind == RMM_FILE_OTHER ||
+        (parsed.kind == RMM_FILE_SIDE) != sweep->side_files) {
+        return;
+    }
+    if (sweep->side_files && has_segment(dirfd(sweep->directory), name, &parsed)) {
+        thin_side_file(sweep, name);
+    } else {
         sweep_file(sweep, name, &parsed);
     }
 }
@@ -393,7 +422,6 @@ static int remove_oldest(sweep_t *sweep, uint64_t bytes)
 
 bool rmm__runtime_dir_reclaim(int dirfd, long only_uid)
 {
-    uint32_t shrinks;
     sweep_t sweep;
     bool freed;
 
@@ -401,10 +429,12 @@ bool rmm__runtime_dir_reclaim(int dirfd, long only_uid)
         return false;
     }
     sweep_all(&sweep, false);
-    shrinks = UINT32_MAX - sweep.shrinks_left;
-    freed =
-        shrinks > 0 || sweep.removed > 0 || remove_oldest(&sweep, RECLAIM_BYTES) > 0;
     sweep_all(&sweep, true);
+    freed = sweep.shrinks_left < UINT32_MAX || sweep.removed > 0;
+    if (!freed && remove_oldest(&sweep, RECLAIM_BYTES) > 0) {
+        freed = true;
+        sweep_all(&sweep, true);
+    }
     closedir(sweep.directory);
-    return freed || sweep.removed > 0;
+    return freed;
 }

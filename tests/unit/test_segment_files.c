@@ -169,6 +169,104 @@ CASE(a_dead_segment_is_marked_then_removed_with_its_side_files)
     assert_false(exists(leaks_name));
 }
 
+/* 8 MB of which two pages and the last bytes are written. */
+static int put_thick(const char *file_name)
+{
+    int fd = runtime_put_file(&runtime, file_name, "head", 4);
+
+    assert_int_equal(posix_fallocate(fd, 0, (8 << 20) + 100), 0);
+    assert_int_equal(pwrite(fd, "page", 4, 1 << 20), 4);
+    assert_int_equal(pwrite(fd, "end", 3, (8 << 20) + 97), 3);
+    return fd;
+}
+
+static void assert_thick_text(int fd)
+{
+    char *text = calloc(1, (8 << 20) + 100), *expected = calloc(1, (8 << 20) + 100);
+
+    memcpy(expected, "head", 4);
+    memcpy(expected + (1 << 20), "page", 4);
+    memcpy(expected + (8 << 20) + 97, "end", 3);
+    assert_int_equal(pread(fd, text, (8 << 20) + 100, 0), (8 << 20) + 100);
+    assert_memory_equal(text, expected, (8 << 20) + 100);
+    free(text);
+    free(expected);
+}
+
+static uint64_t allocated_bytes(int fd)
+{
+    struct stat status;
+
+    assert_int_equal(fstat(fd, &status), 0);
+    return (uint64_t)status.st_blocks * 512;
+}
+
+CASE(a_side_file_gives_back_what_was_never_written_when_its_process_has_ended)
+{
+    char diag_name[RMM_SEGMENT_NAME_BYTES + 8];
+    int fd;
+
+    snprintf(diag_name, sizeof(diag_name), "%s.diag", name);
+    put_sample(name);
+    fd = put_thick(diag_name);
+    assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0);
+    assert_int_equal(sweep(), 0);
+    assert_true(allocated_bytes(fd) >= 8 << 20); /* somebody holds it */
+    assert_int_equal(mode_of(diag_name), 0600);
+    assert_int_equal(flock(fd, LOCK_UN), 0);
+    assert_int_equal(sweep(), 0);
+    assert_in_range(allocated_bytes(fd), 1, 128 << 10);
+    assert_int_equal(mode_of(diag_name), 0400);
+    assert_thick_text(fd);
+    close(fd);
+}
+
+/* Four files at each start; the daemon thins all at once. */
+CASE(starting_programs_make_side_files_thin)
+{
+    int fds[10], thin = 0;
+
+    for (int i = 0; i < 10; i++) {
+        char segment[RMM_SEGMENT_NAME_BYTES], diag_name[RMM_SEGMENT_NAME_BYTES + 8];
+
+        snprintf(segment, sizeof(segment), "%u.%016x", (unsigned)geteuid(), i);
+        snprintf(diag_name, sizeof(diag_name), "%s.diag", segment);
+        put_sample(segment);
+        assert_int_equal(fchmodat(runtime.fd, segment, 0400, 0), 0);
+        fds[i] = put_thick(diag_name);
+    }
+    for (int start = 1; start <= 3; start++) {
+        assert_int_equal(rmm__runtime_dir_sweep_some(runtime.fd, (long)geteuid()), 0);
+        thin = 0;
+        for (int i = 0; i < 10; i++) {
+            thin += allocated_bytes(fds[i]) <= 128 << 10;
+        }
+        assert_int_equal(thin, start < 3 ? 4 * start : 10);
+    }
+    for (int i = 0; i < 10; i++) {
+        assert_thick_text(fds[i]);
+        close(fds[i]);
+    }
+}
+
+CASE(a_full_file_system_loses_unwritten_pages_before_a_dead_segment)
+{
+    char diag_name[RMM_SEGMENT_NAME_BYTES + 8];
+    int fd;
+
+    snprintf(diag_name, sizeof(diag_name), "%s.diag", name);
+    put_sample(name);
+    assert_int_equal(fchmodat(runtime.fd, name, 0400, 0), 0);
+    fd = put_thick(diag_name);
+    assert_true(rmm__runtime_dir_reclaim(runtime.fd, (long)geteuid()));
+    assert_in_range(allocated_bytes(fd), 1, 128 << 10);
+    assert_true(exists(name));
+    assert_true(rmm__runtime_dir_reclaim(runtime.fd, (long)geteuid()));
+    assert_false(exists(name));
+    assert_false(exists(diag_name));
+    close(fd);
+}
+
 /* Each of these makes the room that a program needs. */
 CASE(a_full_file_system_loses_the_oldest_dead_segment_first)
 {
