@@ -23,8 +23,9 @@ typedef struct run_about {
 
 /* How the run ended, which is known when all processes have been looked at. */
 typedef struct run_end {
-    const char *why; /* nothing was diagnosed; NULL: something was */
-    int status;      /* of rmm-run; 0: that of the program */
+    const char *why;   /* nothing was diagnosed; NULL: something was */
+    int status;        /* of rmm-run; 0: that of the program */
+    uint32_t left_out; /* processes that there was no room to look at */
 } run_end_t;
 
 /* The name of argv[0] without its folder, and the arguments. */

@@ -18,17 +18,32 @@ static void say_unwritten(const run_files_t *files, run_format_t format)
         strerror(errno));
 }
 
+static bool has_folder(const run_files_t *files)
+{
+    return files->folder.path[0] != '\0';
+}
+
 static bool is_open(const run_files_t *files, run_format_t format)
 {
-    return files->outputs[format].file != NULL;
+    return files->outputs[format].file != NULL ||
+           (format == RUN_JSON && has_folder(files));
+}
+
+static bool open_format(run_files_t *files, run_format_t format)
+{
+    const char *path = files->paths[format];
+    if (format == RUN_JSON && run_folder_is_meant(path)) {
+        return run_folder_open(&files->folder, path);
+    }
+    return output_open(&files->outputs[format], path);
 }
 
 bool run_files_open(run_files_t *files, const char *const paths[RUN_FORMATS])
 {
-    *files = (run_files_t){.is_good = true};
+    *files = (run_files_t){.whole = NULL};
     memcpy(files->paths, paths, sizeof(files->paths));
     for (run_format_t i = 0; i < RUN_FORMATS; i++) {
-        if (paths[i] != NULL && !output_open(&files->outputs[i], paths[i])) {
+        if (paths[i] != NULL && !open_format(files, i)) {
             say_unwritten(files, i);
             run_files_discard(files);
             return false;
@@ -37,19 +52,20 @@ bool run_files_open(run_files_t *files, const char *const paths[RUN_FORMATS])
     return true;
 }
 
-void run_files_begin(run_files_t *files, const run_about_t *about)
+/* --- processes --------------------------------------------------------------------------- */
+
+static bool begin_format(run_files_t *files, run_format_t format)
 {
-    if (is_open(files, RUN_JSON)) {
+    switch (format) {
+    case RUN_JSON:
         files->others = json_array();
-        files->is_good = files->others != NULL;
-    }
-    if (is_open(files, RUN_JUNIT)) {
+        return files->others != NULL;
+    case RUN_JUNIT:
         files->xml = open_memstream(&files->xml_text, &files->xml_bytes);
-        files->is_good = files->is_good && files->xml != NULL &&
-                         run_junit_begin(&files->junit, files->xml, about);
-    }
-    if (is_open(files, RUN_SARIF) && !run_sarif_begin(&files->sarif, about)) {
-        files->is_good = false;
+        return files->xml != NULL &&
+               run_junit_begin(&files->junit, files->xml, files->about);
+    default:
+        return run_sarif_begin(&files->sarif, files->about);
     }
 }
 
@@ -63,19 +79,48 @@ static bool add_json(run_files_t *files, const run_report_t *report)
     return json_array_append_new(files->others, object) == 0;
 }
 
+static bool
+add_to_format(run_files_t *files, run_format_t format, const run_report_t *report)
+{
+    switch (format) {
+    case RUN_JSON:
+        return has_folder(files) ? run_folder_add(&files->folder, report)
+                                 : add_json(files, report);
+    case RUN_JUNIT:
+        return run_junit_add(&files->junit, report);
+    default:
+        return run_sarif_add(&files->sarif, report);
+    }
+}
+
+void run_files_begin(run_files_t *files, const run_about_t *about)
+{
+    files->about = about;
+    for (run_format_t i = 0; i < RUN_FORMATS; i++) {
+        if (is_open(files, i) && !begin_format(files, i)) {
+            files->errors[i] = ENOMEM;
+        }
+    }
+}
+
 void run_files_add(run_files_t *files, const run_report_t *report)
 {
-    files->is_good =
-        files->is_good && (!is_open(files, RUN_JSON) || add_json(files, report)) &&
-        (!is_open(files, RUN_JUNIT) || run_junit_add(&files->junit, report)) &&
-        (!is_open(files, RUN_SARIF) || run_sarif_add(&files->sarif, report));
+    for (run_format_t i = 0; i < RUN_FORMATS; i++) {
+        errno = ENOMEM;
+        if (is_open(files, i) && files->errors[i] == 0 &&
+            !add_to_format(files, i, report)) {
+            files->errors[i] = errno;
+        }
+    }
 }
 
 /* --- the end ----------------------------------------------------------------------------- */
 
-static bool end_json(run_files_t *files, FILE *out)
+static bool end_json(run_files_t *files, const run_end_t *end, FILE *out)
 {
-    errno = ENOMEM; /* unless it is written */
+    if (has_folder(files)) {
+        return run_folder_end(&files->folder, files->about, end);
+    }
     return json_object_set(files->whole, "processes", files->others) == 0 &&
            json_dumpf(files->whole, out, JSON_INDENT(2)) == 0 &&
            fputc('\n', out) != EOF;
@@ -94,10 +139,14 @@ static bool end_junit(run_files_t *files, const run_end_t *end, FILE *out)
 static bool end_format(run_files_t *files, run_format_t format, const run_end_t *end)
 {
     FILE *out = files->outputs[format].file;
-    errno = ENOMEM;
+    errno = files->errors[format];
+    if (errno != 0) {
+        return false;
+    }
+    errno = ENOMEM; /* unless it is another one */
     switch (format) {
     case RUN_JSON:
-        return end_json(files, out);
+        return end_json(files, end, out);
     case RUN_JUNIT:
         return end_junit(files, end, out);
     default:
@@ -112,9 +161,9 @@ bool run_files_end(run_files_t *files, const run_end_t *end)
         if (!is_open(files, i)) {
             continue;
         }
-        errno = ENOMEM;
-        bool written = files->is_good && end_format(files, i, end) &&
-                       output_commit(&files->outputs[i]);
+        bool is_file = files->outputs[i].file != NULL;
+        bool written = end_format(files, i, end) &&
+                       (!is_file || output_commit(&files->outputs[i]));
         if (!written) {
             say_unwritten(files, i);
         }
@@ -129,6 +178,7 @@ void run_files_discard(run_files_t *files)
     for (run_format_t i = 0; i < RUN_FORMATS; i++) {
         output_discard(&files->outputs[i]);
     }
+    run_folder_discard(&files->folder);
     json_decref(files->whole);
     json_decref(files->others);
     files->whole = files->others = NULL;

@@ -149,7 +149,9 @@ static const tool_option_t table[] = {
      "for a CI: the cheap checks (--diag bounds), 86 if there\n"
      "are findings or leaks, and a summary of one line if not"},
     {"report", 0, "FILE", parse_path, offsetof(run_options_t, report),
-     "write the findings to FILE as JSON when the program has ended"},
+     "write the findings to FILE as JSON when the program has\n"
+     "ended; a folder, or a name that ends with /, gets a file\n"
+     "for each process and summary.json"},
     {"junit", 0, "FILE", parse_path, offsetof(run_options_t, junit),
      "write them to FILE as a test report in XML (JUnit)"},
     {"sarif", 0, "FILE", parse_path, offsetof(run_options_t, sarif),
@@ -323,7 +325,9 @@ static int report_on(const run_options_t *options, results_t *results)
         return EXIT_OWN_FAILURE;
     }
     const run_end_t end = {
-        .why = told.processes == 0 ? told.why : NULL, .status = judge(options, &told)};
+        .why = told.processes == 0 ? told.why : NULL,
+        .status = judge(options, &told),
+        .left_out = results->job.left_out};
     if (!run_files_end(&results->files, &end) || !told.has_summary) {
         return EXIT_OWN_FAILURE;
     }

@@ -424,6 +424,12 @@ static bool add_last_notifications(run_sarif_t *sarif, const run_end_t *end)
         (void)snprintf(text, sizeof(text), "nothing was diagnosed: %s", end->why);
         good = add_notification(sarif, "error", text);
     }
+    if (end->left_out > 0) {
+        (void)snprintf(
+            text, sizeof(text), "%" PRIu32 " further processes: no descriptors left",
+            end->left_out);
+        good = good && add_notification(sarif, "warning", text);
+    }
     if (sarif->left_out > 0) {
         (void)snprintf(
             text, sizeof(text), "%" PRIu64 " further results are left out",

@@ -62,7 +62,7 @@ closed() { # COMMAND...: its stderr is a pipe whose reader has gone
 }
 
 run_writes() { # RMM-RUN
-    local option program status
+    local option program folder status
     for option in report timeline trace; do
         does_not_fit 125 "rmm-run: --$option: cannot write $work/disk/file: No space left on device" \
             "$1" --$option "$work/disk/file" -- "$diagnosed" plain
@@ -70,6 +70,10 @@ run_writes() { # RMM-RUN
     for option in junit sarif; do # the former fits in 4 KiB
         rooms=0 does_not_fit 125 "rmm-run: --$option: cannot write $work/disk/file: No space left on device" \
             "$1" --$option "$work/disk/file" -- "$diagnosed" plain
+    done
+    for folder in disk/new/ disk; do
+        does_not_fit 125 "rmm-run: --report: cannot write $work/$folder: No space left on device" \
+            "$1" --report "$work/$folder" -- "$diagnosed" plain
     done
     for program in "$diagnosed" /bin/true; do # the latter allocates nothing
         status=0

@@ -290,10 +290,90 @@ def files_are_apart(folder):
         check(not (folder / "ran").exists(), "the program has run in vain")
 
 
+# --- a folder ----------------------------------------------------------------------------------
+
+def run_into(folder, path, *command, options=()):
+    """The status, the names in the folder, and its summary."""
+    line = [RUN, *options, "--report", path, "--", *command]
+    done = subprocess.run(line, capture_output=True, cwd=folder, timeout=120)
+    run.err = done.stderr.decode(errors="replace")
+    run.last = f"{line}: status {done.returncode}\n{run.err}"
+    inside = folder / path
+    names = sorted(os.listdir(inside)) if os.path.isdir(inside) else []
+    has_summary = "summary.json" in names
+    summary = json.loads((inside / "summary.json").read_bytes()) if has_summary else None
+    return done.returncode, names, summary
+
+
+def check_folder(folder, names, summary):
+    """Each process that was diagnosed has its file, which says the same."""
+    files = [process["file"] for process in summary["processes"] if process["file"] is not None]
+    equal(sorted([*files, "summary.json"]), names, "files")
+    for process in summary["processes"]:
+        if process["file"] is None:
+            check(process["missing"] and process["findings_total"] is None, "no file")
+            continue
+        report = json.loads((folder / process["file"]).read_bytes())
+        check("processes" not in report, "a file has one process")
+        for key in ("program", "pid", "rank", "ended", "findings_total", "leaked_count"):
+            equal(process[key], report[key], key)
+    for key in ("findings_total", "leaked_count", "leaked_bytes"):
+        equal(summary[key], sum(process[key] or 0 for process in summary["processes"]), key)
+
+
+def a_folder_has_a_file_for_each_process(folder):
+    script = (f"RANK=1 {PROGRAM}; RANK=0 {PROGRAM} overrun; RANK=0 {PROGRAM} freed;"
+              f"{PROGRAM} freed; exit 3")
+    for path in ("new/", "new"):  # made, and there already: the ranks have the same names again
+        status, names, summary = run_into(folder, path, "sh", "-c", f"exec >/dev/null; {script}")
+        equal(status, 3, "status")
+        names = [name for name in names if not name.startswith("pid")]
+        equal(names, ["rank0-rmm_diag_progra-2.json", "rank0-rmm_diag_progra.json",
+                      "rank1-rmm_diag_progra.json", "summary.json"], "names")
+        equal((summary["processes_diagnosed"], summary["findings_total"], summary["exit_status"]),
+              (4, 3, 3), "sums")
+        files = [process["file"] for process in summary["processes"]]
+        equal(sum(name is not None and name.startswith("pid") for name in files), 1, "a pid")
+    for name in os.listdir(folder / "new"):  # of the first run
+        if name.startswith("pid") and name not in files:
+            (folder / "new" / name).unlink()
+    check_folder(folder / "new", sorted(os.listdir(folder / "new")), summary)
+
+
+def names_of_files_are_plain(folder):
+    hostile = os.path.join(os.fsencode(folder), HOSTILE)
+    os.symlink(PROGRAM, hostile)
+    status, names, summary = run_into(folder, "out/", hostile, "overrun", "kill")
+    equal((status, summary["signal"], summary["exit_status"]), (-9, 9, None), "its end")
+    check(re.fullmatch(r"pid\d+-a__[A-Za-z0-9._-]+\.json", names[0]), names)
+    check_folder(folder / "out", names, summary)
+
+
+def a_folder_is_left_as_it_was(folder):
+    for path, error in (("nowhere/new/", "No such file or directory"),
+                        ("file/", "Not a directory"), ("x" * 300 + "/", "File name too long")):
+        (folder / "file").touch()
+        status, _, _ = run_into(folder, path, "touch", "ran")
+        equal(status, 125, "status")
+        check(run.err.startswith("rmm-run: --report: cannot write ") and
+              run.err.endswith(f": {error}\n") and run.err.count("\n") == 1, "one line")
+        check(not (folder / "ran").exists(), "the program has run in vain")
+    equal(run_into(folder, "new/", "/proc/nowhere")[0], 127, "status")
+    check(not (folder / "new").exists(), "a folder without files")
+    (folder / "there").mkdir()
+    (folder / "there" / "own").touch()
+    equal(run_into(folder, "there", "/proc/nowhere")[1], ["own"], "names")
+    status, names, summary = run_into(folder, "there", "/bin/true", options=["--quick"])
+    equal((status, names, summary["processes_diagnosed"]), (125, ["own", "summary.json"], 0),
+          "nothing was diagnosed")
+
+
 CASES = [a_clean_run_has_cases_that_passed, findings_and_leaks_fail, what_does_not_count_is_skipped,
          a_killed_program_has_its_signal, a_program_without_a_gpu_passes_nothing,
          each_process_of_a_job_has_a_suite, what_others_named_stays_text,
-         known_findings_are_left_out, options_say_otherwise, files_are_apart]
+         known_findings_are_left_out, options_say_otherwise, files_are_apart,
+         a_folder_has_a_file_for_each_process, names_of_files_are_plain,
+         a_folder_is_left_as_it_was]
 run.last = ""
 with tempfile.TemporaryDirectory() as work:
     runtime = pathlib.Path(work) / "run"
