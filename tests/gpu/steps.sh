@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 # The steps of tests/gpu/run. Each adds rows to the table with attempt or row. Sourced.
 
-steps="machine build suite resources adaptors driver replay bench demo diagnosis frameworks overhead torch python jobs peers models sanitizer"
+steps="machine build suite resources adaptors driver replay bench demo diagnosis frameworks overhead torch python jobs faults peers models sanitizer"
 build=${RMM_GPU_BUILD:-build/gpu}
 replay=$build/tools/replay/rmm-replay
 
@@ -457,6 +457,30 @@ print(*(process["findings_total"] for process in json.load(open(sys.argv[1]))["p
     [ "$found" = "$*" ]
 }
 
+# --- planted faults in programs of PyTorch: which tool finds which ------------------------------
+
+# Found or missed is a figure; what fails is a finding in a correct twin, or a twin that does not end.
+
+step_faults() {
+    local name figures
+    if ! python3 -c 'import torch' 2>/dev/null; then
+        row faults skipped "no PyTorch on this machine"
+        return
+    fi
+    attempt "Python package built" 120 python_built
+    attempt "planted faults of PyTorch" 420 torch_faults
+    while IFS=: read -r name figures; do
+        row "faults, $name" passed "$figures"
+    done < <(sed -n 's/^# //p' "$logs/torch_faults.tsv" 2>/dev/null)
+}
+torch_faults() { # the logs keep the table, a row for each fault
+    PYTHONPATH=$root/$build/python/package python3 tests/gpu/torch_faults_table.py --seconds 300 \
+        $build/tools/run/rmm-run "$logs/torch_faults.tsv"
+    local status=$?
+    echo "$(grep -vc '^#\|^fault' "$logs/torch_faults.tsv") faults, $(basename "$logs")/torch_faults.tsv" >"$work/figure"
+    return $status
+}
+
 # --- several GPUs: what peers can use, what it costs, PyTorch across them -----------------------
 
 step_peers() {
@@ -518,6 +542,12 @@ step_torch() {
         return
     fi
     attempt "PyTorch trains on a pool" 240 torch_trains
+    attempt "Python package built" 120 python_built
+    attempt "PyTorch's own allocator is shown" 120 torch_watched
+}
+torch_watched() {
+    PYTHONPATH=$root/$build/python/package python3 tests/gpu/torch_watched.py | tee "$work/figure"
+    return "${PIPESTATUS[0]}"
 }
 torch_trains() {
     local mount=$work/rmm-torch
