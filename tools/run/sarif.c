@@ -52,17 +52,26 @@ static uint64_t mix(uint64_t hash, const char *text)
     return hash;
 }
 
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
 static uint64_t mix_stack(uint64_t hash, const run_stack_t *stack)
 {
+    for (uint32_t i = 0; i < stack->python.line_count; i++) {
+        hash = mix(hash, base_name(stack->python.lines[i].file));
+        hash = mix(hash, stack->python.lines[i].function);
+    }
     for (uint32_t i = run_stack_first(stack); i < stack->frame_count; i++) {
         const run_frame_t *frame = &stack->frames[i];
-        const char *slash = strrchr(frame->module.path, '/');
         char offset[32] = "";
         if (frame->function ==
             NULL) { /* the same in each run, though not in each build */
             (void)snprintf(offset, sizeof(offset), "%" PRIx64, frame->offset);
         }
-        hash = mix(hash, slash != NULL ? slash + 1 : frame->module.path);
+        hash = mix(hash, base_name(frame->module.path));
         hash = mix(hash, frame->function != NULL ? frame->function : offset);
     }
     return hash;
@@ -71,6 +80,12 @@ static uint64_t mix_stack(uint64_t hash, const run_stack_t *stack)
 /* With the lines: what has the same is the same place of the same program. */
 static uint64_t mix_lines(uint64_t hash, const run_stack_t *stack)
 {
+    for (uint32_t i = 0; i < stack->python.line_count; i++) {
+        char number[16];
+        (void)snprintf(
+            number, sizeof(number), "%" PRIu32, stack->python.lines[i].number);
+        hash = mix(hash, number);
+    }
     for (uint32_t i = 0; i < stack->frame_count; i++) {
         char place[64];
         (void)snprintf(

@@ -179,15 +179,15 @@ static json_t *json_of_line(const char *path, int line, const char *folder)
             json_put(object, "region", json_of_region(line)));
 }
 
-static bool put_function(json_t *location, const run_frame_t *frame)
+/* NULL: not known. */
+static bool put_function(json_t *location, const char *function)
 {
-    if (frame == NULL || frame->function == NULL) {
+    if (function == NULL) {
         return true;
     }
     json_t *functions = json_array();
-    bool good =
-        functions != NULL &&
-        json_array_append_new(functions, json_of_function(frame->function)) == 0;
+    bool good = functions != NULL &&
+                json_array_append_new(functions, json_of_function(function)) == 0;
     if (!good) {
         json_decref(functions);
         return false;
@@ -222,7 +222,7 @@ static json_t *json_of_frame(const run_frame_t *frame, const char *folder)
 {
     json_t *object = json_object(), *location = json_object();
     bool good = json_put(location, "physicalLocation", json_of_place(frame, folder)) &&
-                put_function(location, frame);
+                put_function(location, frame->function);
     if (!good) {
         json_decref(location);
         location = NULL;
@@ -233,11 +233,36 @@ static json_t *json_of_frame(const run_frame_t *frame, const char *folder)
     return json_whole_or_null(object, good);
 }
 
+static json_t *json_of_python_place(const rmm_diag_line_t *line, const char *folder)
+{
+    json_t *object = json_object();
+    return json_whole_or_null(
+        object, json_put(
+                    object, "physicalLocation",
+                    json_of_line(line->file, (int)line->number, folder)) &&
+                    put_function(object, line->function));
+}
+
+static bool
+append_python(json_t *frames, const run_python_t *python, const char *folder)
+{
+    bool good = true;
+    for (uint32_t i = 0; good && i < python->line_count; i++) {
+        json_t *frame = json_object();
+        good = json_put(
+            frame, "location", json_of_python_place(&python->lines[i], folder));
+        frame = json_whole_or_null(frame, good);
+        good = json_array_append_new(frames, frame) == 0;
+    }
+    return good;
+}
+
 json_t *
 run_sarif_stack(const run_stack_t *stack, const char *message, const char *folder)
 {
     json_t *object = json_object(), *text = json_object(), *frames = json_array();
-    bool good = json_put(text, "text", run_sarif_text(message)) && frames != NULL;
+    bool good = json_put(text, "text", run_sarif_text(message)) && frames != NULL &&
+                append_python(frames, &stack->python, folder);
     for (uint32_t i = 0; good && i < stack->frame_count; i++) {
         good = json_array_append_new(
                    frames, json_of_frame(&stack->frames[i], folder)) == 0;
@@ -268,9 +293,23 @@ static const run_frame_t *main_frame(const run_stack_t *stack, const char *folde
                                                             : &stack->frames[first];
 }
 
+/* The innermost line of Python that is the program's own; NULL: none is in a file. */
+static const rmm_diag_line_t *main_line(const run_python_t *python)
+{
+    uint32_t first = run_python_first_own(python);
+    bool is_in_file = first < python->line_count &&
+                      python->lines[first].file[0] != '\0' &&
+                      python->lines[first].file[0] != '<';
+    return is_in_file ? &python->lines[first] : NULL;
+}
+
 json_t *
 run_sarif_location(const run_stack_t *stack, const char *program, const char *folder)
 {
+    const rmm_diag_line_t *python_line = main_line(&stack->python);
+    if (python_line != NULL) {
+        return json_of_python_place(python_line, folder);
+    }
     const run_frame_t *frame = main_frame(stack, folder);
     char path[PATH_MAX];
     int line = 1;
@@ -286,5 +325,5 @@ run_sarif_location(const run_stack_t *stack, const char *program, const char *fo
     return json_whole_or_null(
         object,
         json_put(object, "physicalLocation", json_of_line(path, line, folder)) &&
-            put_function(object, frame));
+            put_function(object, frame != NULL ? frame->function : NULL));
 }
