@@ -13,6 +13,7 @@
 #include "run/finding_text.h"
 #include "run/messages.h"
 #include "run/rules.h"
+#include "run/torch.h"
 #include "segment/clean_text.h"
 
 enum { LABEL_BYTES = 96, MESSAGE_BYTES = 256, CASES_MAX = RUN_RULES_MAX + 2 };
@@ -124,6 +125,7 @@ static void add_class(suite_t *suite, const run_rule_t *rule, uint32_t number)
     for (uint32_t i = 0; i < report->finding_count; i++) {
         if (run_rule_of(report->findings[i].kind) == number) {
             run_finding_print(&report->findings[i], out);
+            run_torch_print(report->findings[i].kind, &report->stacks[i].call, out);
             run_stacks_print(&report->stacks[i], out);
         }
     }

@@ -10,6 +10,7 @@
 #include "run/finding_text.h"
 #include "run/names.h"
 #include "run/report.h"
+#include "run/torch.h"
 
 /* --- for people ------------------------------------------------------------------------- */
 
@@ -61,6 +62,7 @@ void run_report_print_findings(const run_report_t *report, FILE *out)
 {
     for (uint32_t i = 0; i < report->finding_count; i++) {
         run_finding_print(&report->findings[i], out);
+        run_torch_print(report->findings[i].kind, &report->stacks[i].call, out);
         run_stacks_print(&report->stacks[i], out);
     }
     print_not_shown(report, out);
@@ -130,6 +132,12 @@ json_of_free(const rmm_diag_finding_info_t *finding, const run_stacks_t *stacks)
             json_put(object, "stack", run_stack_json(&stacks->freed)));
 }
 
+static json_t *json_of_operator(const run_stack_t *stack)
+{
+    char name[RUN_OPERATOR_BYTES];
+    return run_torch_operator(stack, name) ? json_text_or_null(name) : json_null();
+}
+
 static json_t *json_of_finding(const void *from, size_t i)
 {
     const run_report_t *report = from;
@@ -160,6 +168,7 @@ static json_t *json_of_finding(const void *from, size_t i)
                 run_python_json(&report->stacks[i].origin.python)) &&
             json_put(
                 object, "allocated_stack", run_stack_json(&report->stacks[i].origin)) &&
+            json_put(object, "operator", json_of_operator(&report->stacks[i].call)) &&
             json_put(
                 object, "python", run_python_json(&report->stacks[i].call.python)) &&
             json_put(object, "stack", run_stack_json(&report->stacks[i].call)));
