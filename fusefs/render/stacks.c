@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * proc/<pid>/diag/stacks: the call stacks of `findings`, a row for each finding,
- * by its id; frames as FILE+OFFSET, which addr2line takes, innermost first; then where those files
- * are. All of it is in the side file, so a process that has ended shows the same.
+ * proc/<pid>/diag/stacks: the call stacks of `findings`, a row for each finding, by its id. Lines
+ * of Python as FILE:LINE(FUNCTION), then frames as FILE+OFFSET, which addr2line takes, innermost
+ * first; then where those files are. All of it is in the side file, so a process that has ended
+ * shows the same.
  */
 #include <inttypes.h>
+#include <string.h>
 
 #include "programs/found.h"
 #include "render/parts.h"
@@ -25,8 +27,31 @@ static void put_frame(frames_t *frames, uint32_t index, uint64_t offset)
     text_printf(frames->text, "+0x%" PRIx64, offset);
 }
 
+/* ';' stands between frames. */
+static void put_part(char *name, text_t *text)
+{
+    for (char *at = strchr(name, ';'); at != NULL; at = strchr(at, ';')) {
+        *at = '?';
+    }
+    text_put_foreign(text, name);
+}
+
+static void put_lines(frames_t *frames, const rmm_diag_stack_info_t *stack)
+{
+    rmm_diag_line_t line;
+    for (uint32_t i = 0; i < stack->line_count; i++) {
+        if (rmm__diag_read_line(frames->file, stack->lines[i], &line)) {
+            put_part(line.file, frames->text);
+            text_printf(frames->text, ":%" PRIu32 "(", line.number);
+            put_part(line.function, frames->text);
+            text_puts(frames->text, ");");
+        }
+    }
+}
+
 static void put_frames(frames_t *frames, const rmm_diag_stack_info_t *stack)
 {
+    put_lines(frames, stack);
     for (uint32_t i = 0; i < stack->frame_count; i++) {
         text_puts(frames->text, i > 0 ? ";" : "");
         put_frame(frames, stack->modules[i], stack->offsets[i]);
