@@ -201,6 +201,32 @@ TEST_CASE(a_result_is_at_the_innermost_line_of_the_source)
     check_location(&stack, "program", 1);
 }
 
+TEST_CASE(a_result_is_at_the_innermost_line_of_python_before_others)
+{
+    rmm_diag_line_t lines[] = {
+        {.file = "/src/code/.venv/lib/site-packages/torch/a.py", .number = 1},
+        {.file = "/usr/lib/python3/b.py", .number = 2},
+        {.file = "/src/code/train.py", .function = "Trainer.step", .number = 3},
+        {.file = "/src/code/main.py", .number = 4}};
+    run_frame_t frames[] = {
+        frame_of("/src/code/extension.so", "call", "/src/code/extension.c", 5)};
+    run_stack_t stack = {
+        .frames = frames,
+        .frame_count = 1,
+        .python = {.lines = lines, .line_count = 4}};
+
+    check_location(&stack, "train.py", 3);
+    json_t *json = run_sarif_stack(&stack, "called from", "/src/code");
+    assert_int_equal(json_array_size(json_object_get(json, "frames")), 5);
+    json_decref(json);
+    stack.python.line_count = 2;
+    check_location(&stack, "file:///usr/lib/python3/b.py", 2);
+    stack.python.line_count = 1;
+    check_location(&stack, "extension.c", 5);
+    lines[0] = (rmm_diag_line_t){.file = "<string>", .number = 1};
+    check_location(&stack, "extension.c", 5);
+}
+
 /* --- reports ----------------------------------------------------------------------------- */
 
 typedef struct sample {

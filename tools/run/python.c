@@ -45,16 +45,16 @@ void run_python_print_line(const rmm_diag_line_t *line, FILE *out)
         or_unknown(line->function));
 }
 
-static bool is_of_a_package(const rmm_diag_line_t *line)
+bool run_python_is_own(const rmm_diag_line_t *line)
 {
-    return strstr(line->file, "/site-packages/") != NULL ||
-           strstr(line->file, "/dist-packages/") != NULL || line->file[0] == '<';
+    return strstr(line->file, "/site-packages/") == NULL &&
+           strstr(line->file, "/dist-packages/") == NULL && line->file[0] != '<';
 }
 
 uint32_t run_python_first_own(const run_python_t *python)
 {
     uint32_t first = 0;
-    while (first < python->line_count && is_of_a_package(&python->lines[first])) {
+    while (first < python->line_count && !run_python_is_own(&python->lines[first])) {
         first++;
     }
     return first < python->line_count ? first : 0;

@@ -26,6 +26,8 @@ void run_python_free(run_python_t *python);
 
 /* FILE:LINE in FUNCTION */
 void run_python_print_line(const rmm_diag_line_t *line, FILE *out);
+/* A line of a file that is in no installed package. */
+bool run_python_is_own(const rmm_diag_line_t *line);
 /* The first line that is in no installed package; 0: all are. */
 uint32_t run_python_first_own(const run_python_t *python);
 /* All of them; NULL: no memory. */

@@ -20,6 +20,9 @@ bool run_quick_print(const run_report_t *report, bool is_only, FILE *out)
     if (has_looked) {
         run_report_print_findings(report, out);
         run_usage_print_leaks(&report->usage, out);
+        if (!is_clean) {
+            run_python_print_missing(&report->python, out);
+        }
         if (!is_clean || is_only) {
             run_unseen_print(&report->unseen, out);
         }

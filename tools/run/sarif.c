@@ -58,11 +58,15 @@ static const char *base_name(const char *path)
     return slash != NULL ? slash + 1 : path;
 }
 
+/* Where there are lines of Python, the frames below them are those of the interpreter. */
 static uint64_t mix_stack(uint64_t hash, const run_stack_t *stack)
 {
     for (uint32_t i = 0; i < stack->python.line_count; i++) {
         hash = mix(hash, base_name(stack->python.lines[i].file));
         hash = mix(hash, stack->python.lines[i].function);
+    }
+    if (stack->python.line_count > 0) {
+        return hash;
     }
     for (uint32_t i = run_stack_first(stack); i < stack->frame_count; i++) {
         const run_frame_t *frame = &stack->frames[i];
@@ -80,14 +84,12 @@ static uint64_t mix_stack(uint64_t hash, const run_stack_t *stack)
 /* With the lines: what has the same is the same place of the same program. */
 static uint64_t mix_lines(uint64_t hash, const run_stack_t *stack)
 {
+    char place[64];
     for (uint32_t i = 0; i < stack->python.line_count; i++) {
-        char number[16];
-        (void)snprintf(
-            number, sizeof(number), "%" PRIu32, stack->python.lines[i].number);
-        hash = mix(hash, number);
+        (void)snprintf(place, sizeof(place), "%" PRIu32, stack->python.lines[i].number);
+        hash = mix(hash, place);
     }
     for (uint32_t i = 0; i < stack->frame_count; i++) {
-        char place[64];
         (void)snprintf(
             place, sizeof(place), "%d %" PRIx64, stack->frames[i].line,
             stack->frames[i].offset);
@@ -126,7 +128,7 @@ typedef struct found {
 static bool put_stack(
     json_t *array, const run_stack_t *stack, const char *message, const char *folder)
 {
-    return stack->frame_count == 0 ||
+    return (stack->frame_count == 0 && stack->python.line_count == 0) ||
            json_array_append_new(array, run_sarif_stack(stack, message, folder)) == 0;
 }
 

@@ -6,9 +6,9 @@
  *
  * GitHub refuses a whole file if one result has no file and line, and shows only files of the
  * repository. So each result has a location: the innermost line of a source below the working
- * directory; else the innermost line; else line 1 of the program's file. Fingerprints have the
- * class, the call and the functions on the stack, but no lines and no addresses: they stay the
- * same in another run and after changes elsewhere.
+ * directory, of Python if there is one; else the innermost line; else line 1 of the program's file.
+ * Fingerprints have the class, the call and the functions on the stack, but no lines and no
+ * addresses: they stay the same in another run and after changes elsewhere.
  */
 #ifndef RMM_TOOLS_RUN_SARIF_H
 #define RMM_TOOLS_RUN_SARIF_H

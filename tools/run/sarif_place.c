@@ -179,20 +179,16 @@ static json_t *json_of_line(const char *path, int line, const char *folder)
             json_put(object, "region", json_of_region(line)));
 }
 
-/* NULL: not known. */
+/* NULL or empty: it is not known. */
 static bool put_function(json_t *location, const char *function)
 {
-    if (function == NULL) {
+    if (function == NULL || function[0] == '\0') {
         return true;
     }
     json_t *functions = json_array();
     bool good = functions != NULL &&
                 json_array_append_new(functions, json_of_function(function)) == 0;
-    if (!good) {
-        json_decref(functions);
-        return false;
-    }
-    return json_put(location, "logicalLocations", functions);
+    return json_put(location, "logicalLocations", json_whole_or_null(functions, good));
 }
 
 /* Its line, or where the source is not known its place in the file of the program or library. */
@@ -221,56 +217,55 @@ static json_t *json_of_place(const run_frame_t *frame, const char *folder)
 static json_t *json_of_frame(const run_frame_t *frame, const char *folder)
 {
     json_t *object = json_object(), *location = json_object();
+    const char *module = base_name(frame->module.path);
     bool good = json_put(location, "physicalLocation", json_of_place(frame, folder)) &&
                 put_function(location, frame->function);
-    if (!good) {
-        json_decref(location);
-        location = NULL;
-    }
-    const char *module = base_name(frame->module.path);
-    good = json_put(object, "location", location) &&
+    good = json_put(object, "location", json_whole_or_null(location, good)) &&
            (module[0] == '\0' || json_put(object, "module", run_sarif_text(module)));
     return json_whole_or_null(object, good);
 }
 
-static json_t *json_of_python_place(const rmm_diag_line_t *line, const char *folder)
+static json_t *json_of_python(const rmm_diag_line_t *line, const char *folder)
+{
+    json_t *location = json_object();
+    bool good = json_put(
+                    location, "physicalLocation",
+                    json_of_line(line->file, (int)line->number, folder)) &&
+                put_function(location, line->function);
+    return json_whole_or_null(location, good);
+}
+
+static json_t *json_of_python_frame(const rmm_diag_line_t *line, const char *folder)
 {
     json_t *object = json_object();
     return json_whole_or_null(
-        object, json_put(
-                    object, "physicalLocation",
-                    json_of_line(line->file, (int)line->number, folder)) &&
-                    put_function(object, line->function));
+        object, json_put(object, "location", json_of_python(line, folder)));
 }
 
-static bool
-append_python(json_t *frames, const run_python_t *python, const char *folder)
+/* The lines of Python first, as in the text. */
+static json_t *json_of_frames(const run_stack_t *stack, const char *folder)
 {
-    bool good = true;
+    const run_python_t *python = &stack->python;
+    json_t *frames = json_array();
+    bool good = frames != NULL;
     for (uint32_t i = 0; good && i < python->line_count; i++) {
-        json_t *frame = json_object();
-        good = json_put(
-            frame, "location", json_of_python_place(&python->lines[i], folder));
-        frame = json_whole_or_null(frame, good);
-        good = json_array_append_new(frames, frame) == 0;
+        good = json_array_append_new(
+                   frames, json_of_python_frame(&python->lines[i], folder)) == 0;
     }
-    return good;
+    for (uint32_t i = run_stack_first(stack); good && i < stack->frame_count; i++) {
+        good = json_array_append_new(
+                   frames, json_of_frame(&stack->frames[i], folder)) == 0;
+    }
+    return json_whole_or_null(frames, good);
 }
 
 json_t *
 run_sarif_stack(const run_stack_t *stack, const char *message, const char *folder)
 {
-    json_t *object = json_object(), *text = json_object(), *frames = json_array();
-    bool good = json_put(text, "text", run_sarif_text(message)) && frames != NULL &&
-                append_python(frames, &stack->python, folder);
-    for (uint32_t i = 0; good && i < stack->frame_count; i++) {
-        good = json_array_append_new(
-                   frames, json_of_frame(&stack->frames[i], folder)) == 0;
-    }
-    good = json_object_set(object, "message", text) == 0 &&
-           json_object_set(object, "frames", frames) == 0 && good;
-    json_decref(text);
-    json_decref(frames);
+    json_t *object = json_object(), *text = json_object();
+    bool good = json_put(text, "text", run_sarif_text(message));
+    good = json_put(object, "message", json_whole_or_null(text, good)) &&
+           json_put(object, "frames", json_of_frames(stack, folder));
     return json_whole_or_null(object, good);
 }
 
@@ -293,24 +288,28 @@ static const run_frame_t *main_frame(const run_stack_t *stack, const char *folde
                                                             : &stack->frames[first];
 }
 
-/* The innermost line of Python that is the program's own; NULL: none is in a file. */
-static const rmm_diag_line_t *main_line(const run_python_t *python)
+/* Of Python: the innermost line in the folder that is in no installed package; else the innermost
+ * outside of packages. NULL: there are none. */
+static const rmm_diag_line_t *main_line(const run_python_t *python, const char *folder)
 {
-    uint32_t first = run_python_first_own(python);
-    bool is_in_file = first < python->line_count &&
-                      python->lines[first].file[0] != '\0' &&
-                      python->lines[first].file[0] != '<';
-    return is_in_file ? &python->lines[first] : NULL;
+    char whole[PATH_MAX];
+    const rmm_diag_line_t *first = NULL;
+    for (uint32_t i = 0; i < python->line_count; i++) {
+        const rmm_diag_line_t *line = &python->lines[i];
+        if (!run_python_is_own(line) || line->file[0] == '\0') {
+            continue;
+        }
+        if (normalise(line->file, whole) && below(whole, folder) != NULL) {
+            return line;
+        }
+        first = first == NULL ? line : first;
+    }
+    return first;
 }
 
-json_t *
-run_sarif_location(const run_stack_t *stack, const char *program, const char *folder)
+static json_t *
+json_of_main_frame(const run_frame_t *frame, const char *program, const char *folder)
 {
-    const rmm_diag_line_t *python_line = main_line(&stack->python);
-    if (python_line != NULL) {
-        return json_of_python_place(python_line, folder);
-    }
-    const run_frame_t *frame = main_frame(stack, folder);
     char path[PATH_MAX];
     int line = 1;
     if (frame != NULL && frame->file != NULL) {
@@ -322,8 +321,17 @@ run_sarif_location(const run_stack_t *stack, const char *program, const char *fo
             path, sizeof(path), "%s", has_module ? frame->module.path : program);
     }
     json_t *object = json_object();
-    return json_whole_or_null(
-        object,
+    bool good =
         json_put(object, "physicalLocation", json_of_line(path, line, folder)) &&
-            put_function(object, frame != NULL ? frame->function : NULL));
+        (frame == NULL || put_function(object, frame->function));
+    return json_whole_or_null(object, good);
+}
+
+json_t *
+run_sarif_location(const run_stack_t *stack, const char *program, const char *folder)
+{
+    const rmm_diag_line_t *line = main_line(&stack->python, folder);
+    return line != NULL
+               ? json_of_python(line, folder)
+               : json_of_main_frame(main_frame(stack, folder), program, folder);
 }

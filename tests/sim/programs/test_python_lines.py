@@ -108,15 +108,19 @@ class PythonLines(unittest.TestCase):
                 self.assertIn(at("other allocation"), self.numbers(leaked[0]["python"]))
                 self.assertNotIn("missing", text)
 
-    def test_sarif_places_findings_at_the_lines_of_python(self):
-        path = os.path.join(self.folder, "sarif")
+    def test_forges_show_the_lines(self):
+        path = os.path.join(self.folder, "log.sarif")
         for _ in self.each("lines", "--sarif", path):
             with open(path, encoding="utf-8") as file:
-                result = json.load(file)["runs"][0]["results"][0]
-            place = result["locations"][0]["physicalLocation"]
-            frame = result["stacks"][0]["frames"][1]["location"]["physicalLocation"]
-            self.assertTrue(place["artifactLocation"]["uri"].endswith("/python_program.py"))
-            self.assertEqual(frame["region"]["startLine"], at("first"))
+                results = json.load(file)["runs"][0]["results"]
+            lines = []
+            for result in results[:3]:
+                frames = [frame["location"] for frame in result["stacks"][0]["frames"]]
+                self.assertEqual(result["locations"], frames[:1])
+                place = frames[1]["physicalLocation"]
+                self.assertTrue(place["artifactLocation"]["uri"].endswith("/python_program.py"))
+                lines.append(place["region"]["startLine"])
+            self.assertEqual(lines, [at("first"), at("second"), at("second free")])
 
     def test_a_thread_without_the_gil_has_its_own_lines(self):
         for _, report, _ in self.each("thread"):
