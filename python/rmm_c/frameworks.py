@@ -18,11 +18,15 @@ PyTorch with rmm_torch_allocator, and CuPy with rmm_cupy_allocator, are shown by
 they allocate from, and not once more.
 """
 import atexit
+import builtins
 import ctypes
+import io
 import os
+import pkgutil
 import runpy
 import sys
 import threading
+import types
 import warnings
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
@@ -244,8 +248,21 @@ os.register_at_fork(after_in_child=_forget_in_child)
 
 # --- python3 -m rmm_c.frameworks ------------------------------------------------------------
 
+_globals: Dict[str, Any] = {}  # of a module, or folder, that was run: as long as the process
+
+
+def _run_file(path: str) -> None:
+    """As Python runs a program: its module stays __main__ until the end of the process."""
+    main = types.ModuleType("__main__")
+    main.__dict__.update(__file__=path, __builtins__=builtins)
+    sys.modules["__main__"] = main
+    with io.open_code(path) as file:
+        code = compile(file.read(), path, "exec")
+    exec(code, main.__dict__)
+
 
 def _main(arguments: List[str]) -> None:
+    global _globals
     is_module = arguments[:1] == ["-m"]
     program = arguments[1:] if is_module else arguments
     if not program or program[0].startswith("-"):
@@ -253,10 +270,13 @@ def _main(arguments: List[str]) -> None:
     start()
     sys.argv = program
     if is_module:
-        runpy.run_module(program[0], run_name="__main__", alter_sys=True)
+        _globals = runpy.run_module(program[0], run_name="__main__", alter_sys=True)
         return
-    sys.path[0] = os.path.dirname(os.path.abspath(program[0]))
-    runpy.run_path(program[0], run_name="__main__")
+    sys.path[0] = os.path.dirname(os.path.realpath(program[0]))
+    if pkgutil.get_importer(program[0]) is not None:  # a folder, or an archive
+        _globals = runpy.run_path(program[0], run_name="__main__")
+    else:
+        _run_file(program[0])
 
 
 if __name__ == "__main__":

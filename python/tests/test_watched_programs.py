@@ -58,6 +58,31 @@ def test_a_program_runs_unchanged_under_it(tmp_path):
     assert status == 1 and text.startswith("usage:")
 
 
+def test_a_program_is_the_main_module_to_its_end(tmp_path):
+    """What handlers at the exit, and processes that multiprocessing spawns, find there."""
+    (tmp_path / "program.py").write_text(
+        STAND_IN
+        + """
+import atexit, multiprocessing
+def work(number):
+    return number + 1
+class Last:
+    def __del__(self):
+        print("the last thing")
+if __name__ == "__main__":
+    last = Last()
+    atexit.register(lambda: print(sys.modules["__main__"].work(1)))
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        print(pool.map(work, [5]))
+"""
+    )
+    state = tmp_path / "run"
+    state.mkdir()
+    plain = run([str(tmp_path / "program.py")], state)
+    assert plain == (0, "[6]\n2\nthe last thing\n")
+    assert run(["-m", "rmm_c.frameworks", str(tmp_path / "program.py")], state) == plain
+
+
 def test_children_show_nothing_and_end(tmp_path):
     """Forked while the thread works, again and again. All end by themselves."""
     program = (
