@@ -5,7 +5,7 @@ and the list of faults.
 
 Each fault is a function of a Scene and whether it is the faulty one; its correct twin differs by
 one call, or by the place of one. To make the order certain, a stream is delayed by DELAY_CYCLES
-(some 0.1 s) before the access that has to come first, while the host queues the rest within
+(some 0.2 s) before the access that has to come first, while the host queues the rest within
 milliseconds. So nothing after the delay may wait for the device: kernels are loaded by the warm-up,
 and a tensor has the size of a segment of PyTorch's allocator, so that one which is freed leaves the
 only free block of that size on its stream, and the next one takes it.
@@ -15,7 +15,7 @@ import os
 
 ELEMENTS = 6 << 20
 BYTES = 4 * ELEMENTS
-DELAY_CYCLES = 200_000_000
+DELAY_CYCLES = 400_000_000
 SMALL = 100_000  # elements
 BEYOND = 1000  # elements behind the end of one
 
