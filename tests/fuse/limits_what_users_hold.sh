@@ -236,6 +236,7 @@ fills() { # until the daemon goes on no program asks again
     [ "$(held 0)" -ge $((700 * mib * 98 / 100)) ]
 }
 eventually fills
+eventually shows_held # of both: so the daemon has given the other its share as well
 # At most what the program took that began meanwhile is above the limit; and nothing is added.
 unasked=$(cat "$mnt/proc/${program_pid[unasked]}/gpu0/reserved_bytes")
 sum=$(held 0)

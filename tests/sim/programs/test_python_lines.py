@@ -57,6 +57,8 @@ class PythonLines(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp()
         self.addCleanup(shutil.rmtree, self.folder)
+        self.runtime = os.path.join(self.folder, "run")
+        os.mkdir(self.runtime, 0o700)
 
     def run_program(self, python, scenario, *options, preload=(), **variables):
         """The report as JSON and as text, of a program that must end well."""
@@ -64,7 +66,7 @@ class PythonLines(unittest.TestCase):
         preloaded = ":".join([*runtimes(), *preload])
         environment = dict(
             os.environ, RMM_TEST_LIBRARY=LIBRARY, RMM_TEST_HELPER=HELPER, RMM_DRIVER="sim",
-            PYTHONDONTWRITEBYTECODE="1", **variables)
+            RMM_RUNTIME_DIR=self.runtime, PYTHONDONTWRITEBYTECODE="1", **variables)
         if preloaded:
             environment.update(LD_PRELOAD=preloaded, ASAN_OPTIONS="detect_leaks=0")
         done = subprocess.run(
