@@ -88,7 +88,7 @@ RMM_API RMM_NODISCARD rmm_status_t rmm_observed_pool_create(
     const rmm_observed_pool_options_t *options, rmm_observed_pool_t **pool_out);
 
 /**
- * Set the figures. Calls no driver, and waits for nobody but another thread's call for this pool.
+ * Set the figures. Calls no driver function; blocks only while another thread sets them.
  *
  * The marks of /rmm are raised to peak_bytes and peak_count if these differ from those of the last
  * call, else to current_bytes and current_count: so a mark that was reset in /rmm stays so.

@@ -32,7 +32,7 @@
     X(Py_IncRef, void, (void *object))                                                 \
     X(Py_DecRef, void, (void *object))
 
-/* With the GIL, and where Python code may run: to be told of the interpreter's end */
+/* With the GIL, and where Python code may run: to learn when the interpreter ends */
 #define RMM_PYTHON_END_MAP(X)                                                          \
     X(PyErr_Clear, void, (void))                                                       \
     X(PyImport_ImportModule, void *, (const char *name))                               \
@@ -47,7 +47,7 @@ typedef struct rmm_python_calls {
     RMM_PYTHON_PROOF_MAP(MEMBER)
     RMM_PYTHON_END_MAP(MEMBER)
 #undef MEMBER
-    void *(*PyThreadState_GetUnchecked)(void); /* of who has the GIL */
+    void *(*PyThreadState_GetUnchecked)(void); /* of the thread that has the GIL */
     int (*PyGC_Disable)(void);                 /* both NULL in 3.9 */
     int (*PyGC_Enable)(void);
     const void *PyCode_Type, *PyUnicode_Type;

@@ -2,7 +2,7 @@
 /*
  * Python's frames: the proof, the gate, and the texts; see python_frames.h.
  *
- * The gate: who reads frames counts himself first and looks at the gate then; the interpreter's end
+ * The gate: a thread that reads frames counts itself, then looks at the gate; the interpreter's end
  * closes it first and looks at the count then. All four are sequentially consistent: one of the two
  * sees the other.
  */

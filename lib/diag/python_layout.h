@@ -24,7 +24,7 @@ typedef struct rmm_python_layout {
     uint32_t frame_back;  /* of a frame: the next one outwards */
     uint32_t frame_code;  /* its code object; the low bits may be a tag */
     uint32_t frame_at;    /* its position */
-    int32_t frame_owner;  /* a byte that says who has it; -1: no such */
+    int32_t frame_owner;  /* a byte that names its owner; -1: none */
     uint32_t code_file;   /* of a code object: the name of the file */
     uint32_t code_name;   /* that of the function */
     uint32_t code_line;   /* its first line */

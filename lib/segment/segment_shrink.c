@@ -31,6 +31,7 @@
 #include "segment/segment_reader.h"
 #include "segment/segment_stripes.h"
 #include "segment/temporary_file.h"
+#include "segment/zeros.h"
 
 #define PAGE 4096u
 
@@ -351,11 +352,6 @@ static bool fill(image_t *image)
     return true;
 }
 
-static bool is_zero(const unsigned char *bytes, size_t count)
-{
-    return bytes[0] == 0 && memcmp(bytes, bytes + 1, count - 1) == 0;
-}
-
 /* Pages of zeros stay holes. */
 static int write_image(const image_t *image, int fd)
 {
@@ -369,7 +365,7 @@ static int write_image(const image_t *image, int fd)
         size_t bytes = image->used - at < PAGE ? image->used - at : PAGE;
         ssize_t put = 0;
 
-        if (!is_zero(image->bytes + at, bytes)) {
+        if (!rmm__is_zero(image->bytes + at, bytes)) {
             put = pwrite(fd, image->bytes + at, bytes, (off_t)at);
         }
         if (put != 0 && put != (ssize_t)bytes) {

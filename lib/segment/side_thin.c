@@ -14,9 +14,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdint.h>
-#include <string.h>
 #include <unistd.h>
+
+#include "segment/zeros.h"
 
 #define THICK_BYTES (256 << 10)
 #define READ_BYTES_MAX ((off_t)512 << 20) /* a timeline has 268 MB at most */
@@ -27,11 +27,6 @@ bool rmm__side_is_thick(const struct stat *status)
 {
     return S_ISREG(status->st_mode) && (status->st_mode & S_IWUSR) != 0 &&
            (off_t)status->st_blocks * 512 > THICK_BYTES;
-}
-
-static bool is_zero(const char *bytes, size_t count)
-{
-    return bytes[0] == 0 && memcmp(bytes, bytes + 1, count - 1) == 0;
 }
 
 /* The pages from `begin` to `end` hold zeros. */
@@ -55,7 +50,7 @@ static int punch_zeros(int fd, off_t bytes)
     while (error == 0 && at < bytes &&
            (got = pread(fd, chunk, sizeof(chunk), at)) >= PAGE_BYTES) {
         for (ssize_t i = 0; i + PAGE_BYTES <= got && error == 0; i += PAGE_BYTES) {
-            if (!is_zero(chunk + i, PAGE_BYTES)) {
+            if (!rmm__is_zero(chunk + i, PAGE_BYTES)) {
                 error = punch(fd, begin, at);
                 begin = at + PAGE_BYTES;
             }

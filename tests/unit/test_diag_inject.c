@@ -72,7 +72,7 @@ CASE(subscribes_beside_others_where_cupti_can)
 {
     load_all();
     lib.control()->knows_several = true;
-    lib.control()->rival = "CUPTI for a profiler"; /* who is let in, too */
+    lib.control()->rival = "CUPTI for a profiler"; /* subscribes beside it */
     setenv("RMM_DIAG", "usage", 1);
     lib.injected(attach);
     assert_string_equal(header()->source, "active");

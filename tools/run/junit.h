@@ -2,7 +2,7 @@
 /*
  * A run as a test report in the XML of JUnit, which CI servers show: a test suite for each process
  * and in it a test case for each class of finding that was looked for. A case fails where rmm-run
- * would end with 86; what does not count (hints, leaks that nobody asked for) is a skipped case.
+ * would end with 86; what does not count (hints, leaks without --fail-on-leak) is a skipped case.
  *
  * The elements are those that both schemas in use allow (Ant's, and the stricter one of Jenkins'
  * xUnit plugin): one failure a case, no attributes on the root, no output within a case. Names are
