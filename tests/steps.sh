@@ -65,7 +65,7 @@ needed_packages() {
         offered+=(chromium-headless-shell libamdhip64-dev libdw1 libdw1t64)
     fi
     needs dev mutate && offered+=(python3-clang)
-    needs dev && echo podman crun runc catatonit python3-yaml
+    needs dev && echo podman crun runc catatonit python3-yaml apt-utils gnupg gpgv createrepo-c rpm
     needs dev && offered+=(hipcc) # 50 MB, with a clang of its own
     [ ${#offered[@]} -eq 0 ] || rmm_offered "${offered[@]}"
     needs fuzz && echo clang "libclang-rt-$(clang_version)-dev"
