@@ -52,10 +52,12 @@ static pid_t find_ended_pid(const model_t *model, const rmm_segment_t *segment)
     if (own <= 0) {
         return 0;
     }
+    /* In this order: its parent may wait for it between the two questions. */
+    if (rmm__process_is(own, segment->uid, segment->header.start_time_ticks)) {
+        return own;
+    }
     if (rmm__process_exists(own)) {
-        return rmm__process_is(own, segment->uid, segment->header.start_time_ticks)
-                   ? own
-                   : 0;
+        return 0;
     }
     name_process(name, sizeof(name), segment->name, own);
     return model_process_named(model, name) == NULL ? own : 0;
@@ -327,16 +329,13 @@ find_pid(model_t *model, member_t *member, entry_t *entry, bool *is_live, pid_t 
         shortage_note(model, entry, SHORT_OF_DESCRIPTORS);
         return false;
     }
-    if (answer == HOLDER_LATER) {
-        *is_live = rmm__segment_is_live(&member->segment); /* it may have ended since */
-        if (*is_live) {
-            return false;
-        }
+    if (answer != HOLDER_FOUND) { /* it may have ended since */
+        *is_live = *is_live && rmm__segment_is_live(&member->segment);
     }
     if (!*is_live) {
         *pid = find_ended_pid(model, &member->segment);
     }
-    return true;
+    return !*is_live || answer != HOLDER_LATER;
 }
 
 /* A process may end before it is watched; then a reader who knows that it has ended must find its

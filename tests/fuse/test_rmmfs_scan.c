@@ -293,10 +293,12 @@ static void a_survey_without_descriptors_drops_no_directory(void **state)
 
 /* --- a process that ends ---------------------------------------------------------------- */
 
-/* What is killed when the daemon is about to watch it or to find its pid, and the lock of its
- * segment that goes with it; -1: a child keeps the lock. */
-static pid_t ends_when_watched, ends_when_found;
+/* What is killed when the daemon is about to watch it, to find its pid or to ask whether a pid is
+ * it, and the lock of its segment that goes with it; -1: a child keeps the lock, or it has gone. */
+static pid_t ends_when_watched, ends_when_found, ends_when_asked_for;
 static int lock_that_ends = -1;
+/* The table of locks was read twice and does not have what ends then. */
+static bool is_unknown_when_found;
 /* No descriptor is left when the daemon is about to find a pid, or to open a segment. */
 static bool is_short_when_found, is_short_when_opened;
 
@@ -308,6 +310,9 @@ holder_answer_t __real_holders_find(
 holder_answer_t __wrap_holders_find(
     holders_t *holders, const rmm_segment_t *segment, uint64_t since_ns,
     pid_t *pid_out);
+
+bool __real_rmm__process_is(pid_t pid, uid_t uid, uint64_t start_time_ticks);
+bool __wrap_rmm__process_is(pid_t pid, uid_t uid, uint64_t start_time_ticks);
 
 rmm_segment_verdict_t __real_rmm__segment_open(
     rmm_segment_t *segment, int dirfd, const char *name,
@@ -340,6 +345,10 @@ holder_answer_t __wrap_holders_find(
 {
     if ((pid_t)segment->header.pid == ends_when_found) {
         end_process(&ends_when_found);
+        if (is_unknown_when_found) {
+            *pid_out = 0;
+            return HOLDER_UNKNOWN;
+        }
     }
     rlim_t before = is_short_when_found ? limit_descriptors(0) : 0;
     holder_answer_t answer = __real_holders_find(holders, segment, since_ns, pid_out);
@@ -347,6 +356,14 @@ holder_answer_t __wrap_holders_find(
         (void)limit_descriptors(before);
     }
     return answer;
+}
+
+bool __wrap_rmm__process_is(pid_t pid, uid_t uid, uint64_t start_time_ticks)
+{
+    if (pid == ends_when_asked_for) {
+        end_process(&ends_when_asked_for);
+    }
+    return __real_rmm__process_is(pid, uid, start_time_ticks);
 }
 
 rmm_segment_verdict_t __wrap_rmm__segment_open(
@@ -450,13 +467,17 @@ static void a_process_that_ends_before_it_is_watched_has_no_pid(void **state)
 }
 
 /* Met by the first look after the end of its process: its figures count. */
-static void check_ended_process(pid_t *ends)
+static void check_ended_process(pid_t *ends, bool is_locked)
 {
     place_t *place = open_place_of_processes();
     char name[32];
     *ends = start_process();
     (void)snprintf(name, sizeof(name), "%d", (int)*ends);
     lock_that_ends = make_segment(place, *ends);
+    if (!is_locked) {
+        (void)close(lock_that_ends);
+        lock_that_ends = -1;
+    }
     scan_all(place);
     assert_int_equal(place->model.member_count, 1);
     const member_t *member = place->model.members[0];
@@ -472,8 +493,18 @@ static void check_ended_process(pid_t *ends)
 static void a_process_that_ends_while_it_is_met_counts_at_once(void **state)
 {
     (void)state;
-    check_ended_process(&ends_when_watched);
-    check_ended_process(&ends_when_found);
+    check_ended_process(&ends_when_watched, true);
+    check_ended_process(&ends_when_found, true);
+}
+
+/* Before, it was shown without its pid. */
+static void a_process_that_ends_while_its_pid_is_looked_for_has_it(void **state)
+{
+    (void)state;
+    is_unknown_when_found = true;
+    check_ended_process(&ends_when_found, true);
+    is_unknown_when_found = false;
+    check_ended_process(&ends_when_asked_for, false); /* a zombie has no locks */
 }
 
 /* Before, it had no pid, or was refused, for as long as it ran. */
@@ -518,6 +549,7 @@ int main(void)
         cmocka_unit_test(a_directory_whose_news_were_lost_is_listed_again),
         cmocka_unit_test(only_the_newest_refused_names_are_remembered),
         cmocka_unit_test(a_process_that_ends_before_it_is_watched_has_no_pid),
+        cmocka_unit_test(a_process_that_ends_while_its_pid_is_looked_for_has_it),
         cmocka_unit_test(a_process_that_ends_while_it_is_met_counts_at_once),
         cmocka_unit_test(a_survey_without_descriptors_drops_no_directory),
         cmocka_unit_test(a_process_is_found_when_there_are_descriptors_again),
