@@ -253,19 +253,43 @@ static bool default_path(char path[PATH_MAX], const reason_t *reason)
     return true;
 }
 
-/* realpath() without a request to the file system that is mounted there: it may be dead or hang. */
-static bool resolve_without_asking(const char *wanted, char path[PATH_MAX])
+/* Of an open file. That of a mount that was detached meanwhile begins at the mount: "/". */
+static bool path_of(int fd, char path[PATH_MAX])
 {
     char opened[PID_BYTES + sizeof("/proc/self/fd/")];
-    int fd = open(wanted, O_PATH | O_CLOEXEC);
-    if (fd < 0) {
-        return false;
-    }
     (void)snprintf(opened, sizeof(opened), "/proc/self/fd/%d", fd);
     ssize_t got = readlink(opened, path, PATH_MAX - 1);
-    (void)close(fd);
     path[got > 0 ? got : 0] = '\0';
     return got > 0;
+}
+
+/* Does the path lead to the mount that the open file is on? */
+static bool leads_to_mount_of(const char *path, int fd)
+{
+    uint64_t expected = 0, found = 0;
+    int other = open_without_asking(path);
+    bool is_same = other >= 0 && mounts_find_id(fd, &expected) &&
+                   mounts_find_id(other, &found) && found == expected;
+    if (other >= 0) {
+        (void)close(other);
+    }
+    return is_same;
+}
+
+/* realpath() without a request to the file system that is mounted there: it may be dead or hang.
+ * What is unmounted or mounted there meanwhile is resolved again. */
+static bool resolve_without_asking(const char *wanted, char path[PATH_MAX])
+{
+    bool is_resolved = false;
+    for (int looks = 0; !is_resolved && looks < LOOKS_ALIVE; looks++) {
+        int fd = open(wanted, O_PATH | O_CLOEXEC);
+        if (fd < 0) {
+            return false;
+        }
+        is_resolved = path_of(fd, path) && leads_to_mount_of(path, fd);
+        (void)close(fd);
+    }
+    return is_resolved;
 }
 
 /* The path as the mount table has it. */
