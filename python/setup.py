@@ -13,6 +13,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sysconfig
 
 import setuptools
 from setuptools import Extension, setup
@@ -23,6 +24,12 @@ HERE = pathlib.Path(__file__).resolve().parent
 # What is needed of the library's sources: around this folder, or in a source distribution with it.
 TREE = HERE / "tree" if (HERE / "tree").exists() else HERE.parent
 NEEDED = ("include", "lib/node", "lib/segment")
+# One extension for all versions of Python from 3.9 on. Those without a GIL have no stable ABI.
+IS_LIMITED = not sysconfig.get_config_var("Py_GIL_DISABLED")
+LIMITED = {
+    "py_limited_api": IS_LIMITED,
+    "define_macros": [("Py_LIMITED_API", "0x03090000")] if IS_LIMITED else [],
+}
 
 if int(setuptools.__version__.split(".")[0]) < 61:  # older ones ignore pyproject.toml
     raise SystemExit(f"setuptools {setuptools.__version__} is too old: 61 or newer is needed")
@@ -139,11 +146,13 @@ def segment_reader():
         sources=["segments/segments.c"],
         include_dirs=[str(TREE / "lib"), str(INCLUDE)],
         extra_compile_args=CFLAGS + ["-fvisibility=hidden"],
+        **LIMITED,
     )
 
 
 INCLUDE = include_folder()
 CFLAGS = ["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Wshadow"]
+CFLAGS += ["-Werror=implicit-function-declaration"]  # what the limited API lacks is undeclared
 CFLAGS += os.environ.get("RMM_C_CFLAGS", "").split()
 
 setup(
@@ -155,10 +164,12 @@ setup(
             sources=sorted(
                 os.path.relpath(path, HERE) for path in (HERE / "src").glob("*.c")
             ),
-            depends=["src/buffer.h", "src/module.h"],
+            depends=["src/buffer.h", "src/limited_api.h", "src/module.h"],
             include_dirs=[str(INCLUDE)],
             extra_compile_args=CFLAGS,
+            **LIMITED,
         ),
         segment_reader(),
     ],
+    options={"bdist_wheel": {"py_limited_api": "cp39"}} if IS_LIMITED else {},
 )

@@ -267,7 +267,7 @@ static bool begin(reading_t *reading)
 
 static bool begin_at(reading_t *reading, PyObject *path)
 {
-    const char *folder = PyBytes_AS_STRING(path);
+    const char *folder = PyBytes_AsString(path);
     int error = sampler_init_at(&reading->sampler, folder);
 
     if (error != 0) {

@@ -19,9 +19,7 @@ static PyObject *name_ptr, *name_size, *name_stream, *name_mr;
 rmm_device_buffer_t *buffer_memory(PyObject *object)
 {
     if (!PyObject_TypeCheck(object, buffer_type)) {
-        PyErr_Format(
-            PyExc_TypeError, "a DeviceBuffer is needed, not '%s'",
-            Py_TYPE(object)->tp_name);
+        raise_with_type(PyExc_TypeError, "a DeviceBuffer is needed, not '%U'", object);
         return NULL;
     }
     return &((buffer_object_t *)object)->buffer;
@@ -70,7 +68,7 @@ static bool read_arguments(PyObject *args, PyObject *kwargs, arguments_t *out)
     PyObject *name, *value;
     Py_ssize_t position = 0;
 
-    if (PyTuple_GET_SIZE(args) != 0) {
+    if (PyTuple_Size(args) != 0) {
         PyErr_SetString(
             PyExc_TypeError,
             "DeviceBuffer() takes keywords only: ptr, size, stream, mr");
@@ -175,7 +173,7 @@ static PyObject *buffer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     if (!read_arguments(args, kwargs, &with)) {
         return NULL;
     }
-    self = (buffer_object_t *)type->tp_alloc(type, 0);
+    self = (buffer_object_t *)PyType_GenericAlloc(type, 0);
     if (self != NULL && !create(self, &with)) {
         Py_CLEAR(self);
     }
@@ -245,7 +243,7 @@ static void buffer_dealloc(PyObject *object)
     Py_XDECREF(self->mr);
     Py_XDECREF(self->own_place.stream);
     Py_XDECREF(self->other_place.stream);
-    type->tp_free(object);
+    PyObject_GC_Del(object);
     Py_DECREF(type);
 }
 

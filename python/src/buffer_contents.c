@@ -188,7 +188,7 @@ static bool copy_between(
     }
     library_enter(&call);
     status = queue_copy(self, from, bytes, at->stream->stream);
-    if (status == RMM_OK && PyList_GET_SIZE(sources) == 0 && at->device >= 0) {
+    if (status == RMM_OK && PyList_Size(sources) == 0 && at->device >= 0) {
         status = stream_wait_on(at->stream->stream, at->device);
     }
     return library_leave(&call, status) && buffers_queued(sources, at) &&
@@ -237,7 +237,7 @@ static PyObject *copy_as(PyObject *object, PyObject *type)
     if (!buffer_settle(self, &at)) {
         return NULL;
     }
-    made = (buffer_object_t *)((PyTypeObject *)type)->tp_alloc((PyTypeObject *)type, 0);
+    made = (buffer_object_t *)PyType_GenericAlloc((PyTypeObject *)type, 0);
     if (made != NULL &&
         !(buffer_begin_copy(made, self, &at) && buffer_queued(self, &at))) {
         Py_CLEAR(made);

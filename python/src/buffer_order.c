@@ -268,7 +268,7 @@ PyObject *buffers_settled(
     rmm_status_t status;
 
     *at_out = place_on(stream, -1);
-    if (found == NULL || PyList_GET_SIZE(found) == 0) {
+    if (found == NULL || PyList_Size(found) == 0) {
         return found;
     }
     status = rmm_device_current(&at_out->device);
@@ -285,8 +285,8 @@ bool buffers_settle(PyObject *buffers, const place_t *at)
 {
     bool is_good = true;
 
-    for (Py_ssize_t i = 0; is_good && i < PyList_GET_SIZE(buffers); i++) {
-        is_good = buffer_settle((buffer_object_t *)PyList_GET_ITEM(buffers, i), at);
+    for (Py_ssize_t i = 0; is_good && i < PyList_Size(buffers); i++) {
+        is_good = buffer_settle((buffer_object_t *)PyList_GetItem(buffers, i), at);
     }
     return is_good;
 }
@@ -295,8 +295,8 @@ bool buffers_queued(PyObject *buffers, const place_t *at)
 {
     bool is_good = true;
 
-    for (Py_ssize_t i = 0; is_good && i < PyList_GET_SIZE(buffers); i++) {
-        is_good = buffer_queued((buffer_object_t *)PyList_GET_ITEM(buffers, i), at);
+    for (Py_ssize_t i = 0; is_good && i < PyList_Size(buffers); i++) {
+        is_good = buffer_queued((buffer_object_t *)PyList_GetItem(buffers, i), at);
     }
     return is_good;
 }

@@ -21,6 +21,8 @@
  */
 #include "module.h"
 
+#include <stdlib.h>
+
 struct callbacks {
     PyObject *functions; /* (allocate, deallocate): borrowed of the wrapper, or owned */
     bool is_owner;
@@ -150,20 +152,44 @@ static PyObject *stream_at(rmm_stream_t stream)
     return object;
 }
 
+/* The types of functions and methods of Python, borrowed from the module types for ever. */
+static PyTypeObject *function_type, *method_type;
+
+bool callbacks_init(void)
+{
+    PyObject *types = PyImport_ImportModule("types");
+
+    if (types != NULL) {
+        function_type = (PyTypeObject *)PyObject_GetAttrString(types, "FunctionType");
+        method_type = (PyTypeObject *)PyObject_GetAttrString(types, "MethodType");
+        Py_DECREF(types);
+    }
+    return function_type != NULL && method_type != NULL;
+}
+
 /* The garbage collector clears the parts of a cycle one by one. A function of Python that was
- * cleared crashes when it is called. False, with an exception: this one was. */
+ * cleared, so that its globals read as None, crashes when it is called. A method has the
+ * attributes of its function. False, with an exception: this one was. */
 static bool is_whole(PyObject *function)
 {
-    if (PyMethod_Check(function)) {
-        function = PyMethod_GET_FUNCTION(function);
+    bool is_cleared;
+    PyObject *globals;
+
+    if (Py_TYPE(function) != function_type && Py_TYPE(function) != method_type) {
+        return true;
     }
-    if (PyFunction_Check(function) && PyFunction_GET_GLOBALS(function) == NULL) {
+    globals = PyObject_GetAttrString(function, "__globals__");
+    is_cleared = globals == Py_None;
+    if (globals == NULL) { /* a method of what is no function */
+        PyErr_Clear();
+    }
+    Py_XDECREF(globals);
+    if (is_cleared) {
         PyErr_SetString(
             PyExc_RuntimeError,
             "a callback cannot run: the garbage collector has cleared its function");
-        return false;
     }
-    return true;
+    return !is_cleared;
 }
 
 static rmm_status_t call_allocate(
@@ -173,9 +199,9 @@ static rmm_status_t call_allocate(
     PyObject *result = NULL;
     int converted = 0;
 
-    if (on != NULL && is_whole(PyTuple_GET_ITEM(callbacks->functions, 0))) {
+    if (on != NULL && is_whole(PyTuple_GetItem(callbacks->functions, 0))) {
         result = PyObject_CallFunction(
-            PyTuple_GET_ITEM(callbacks->functions, 0), "nO", (Py_ssize_t)bytes, on);
+            PyTuple_GetItem(callbacks->functions, 0), "nO", (Py_ssize_t)bytes, on);
     }
     Py_XDECREF(on);
     if (result != NULL) {
@@ -214,9 +240,9 @@ static void callback_dealloc(
     }
     state = PyGILState_Ensure();
     on = stream_at(stream);
-    if (on != NULL && is_whole(PyTuple_GET_ITEM(callbacks->functions, 1))) {
+    if (on != NULL && is_whole(PyTuple_GetItem(callbacks->functions, 1))) {
         result = PyObject_CallFunction(
-            PyTuple_GET_ITEM(callbacks->functions, 1), "KnO",
+            PyTuple_GetItem(callbacks->functions, 1), "KnO",
             (unsigned long long)(uintptr_t)ptr, (Py_ssize_t)bytes, on);
     }
     Py_XDECREF(on);
@@ -237,7 +263,7 @@ static void callback_destroy(void *payload)
         Py_DECREF(callbacks->functions);
         PyGILState_Release(state);
     }
-    PyMem_RawFree(callbacks);
+    free(callbacks);
 }
 
 void callbacks_hand_over(resource_object_t *self)
@@ -265,14 +291,10 @@ static resource_object_t *failure_adaptor(uint64_t id)
     if (reference == NULL) {
         return NULL;
     }
-#if PY_VERSION_HEX >= 0x030D0000
-    (void)PyWeakref_GetRef(
-        reference, &object); /* a new reference; NULL if it is gone */
-#else
-    object = PyWeakref_GetObject(reference);
-    object = object == Py_None ? NULL : object;
-    Py_XINCREF(object);
-#endif
+    object = PyObject_CallFunctionObjArgs(reference, NULL); /* None: it is gone */
+    if (object == Py_None) {
+        Py_CLEAR(object);
+    }
     return (resource_object_t *)object;
 }
 
@@ -288,9 +310,9 @@ static bool failure_callback(size_t bytes, void *arg)
     }
     state = PyGILState_Ensure();
     adaptor = failure_adaptor((uintptr_t)arg);
-    if (adaptor != NULL && is_whole(PyTuple_GET_ITEM(adaptor->functions, 0))) {
+    if (adaptor != NULL && is_whole(PyTuple_GetItem(adaptor->functions, 0))) {
         result = PyObject_CallFunction(
-            PyTuple_GET_ITEM(adaptor->functions, 0), "n", (Py_ssize_t)bytes);
+            PyTuple_GetItem(adaptor->functions, 0), "n", (Py_ssize_t)bytes);
         again = result != NULL ? PyObject_IsTrue(result) : -1;
         Py_XDECREF(result);
     }
@@ -336,11 +358,11 @@ static bool failure_remember(resource_object_t *self)
 
 static bool are_callable(PyObject *functions)
 {
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(functions); i++) {
-        if (!PyCallable_Check(PyTuple_GET_ITEM(functions, i))) {
-            PyErr_Format(
-                PyExc_TypeError, "a callback must be callable, not '%s'",
-                Py_TYPE(PyTuple_GET_ITEM(functions, i))->tp_name);
+    for (Py_ssize_t i = 0; i < PyTuple_Size(functions); i++) {
+        if (!PyCallable_Check(PyTuple_GetItem(functions, i))) {
+            raise_with_type(
+                PyExc_TypeError, "a callback must be callable, not '%U'",
+                PyTuple_GetItem(functions, i));
             return false;
         }
     }
@@ -384,7 +406,7 @@ static PyObject *create_callback(PyObject *module, PyObject *args, PyObject *kwa
     if (!take_functions(self, PyTuple_Pack(2, allocate, deallocate))) {
         return NULL;
     }
-    self->callbacks = PyMem_RawCalloc(1, sizeof(*self->callbacks));
+    self->callbacks = calloc(1, sizeof(*self->callbacks));
     if (self->callbacks == NULL) {
         Py_CLEAR(self->functions);
         return PyErr_NoMemory();
@@ -393,7 +415,7 @@ static PyObject *create_callback(PyObject *module, PyObject *args, PyObject *kwa
     library_enter(&call);
     status = rmm_custom_resource_create(&ops, self->callbacks, &mr);
     if (!library_leave(&call, status)) {
-        PyMem_RawFree(self->callbacks);
+        free(self->callbacks);
         self->callbacks = NULL;
         Py_CLEAR(self->functions);
         return NULL;

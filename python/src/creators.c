@@ -148,7 +148,7 @@ static bool take_text(PyObject *value, PyObject *texts, const char **out)
     bool is_kept =
         PyUnicode_FSConverter(value, &bytes) && PyList_Append(texts, bytes) == 0;
 
-    *out = is_kept ? PyBytes_AS_STRING(bytes) : NULL;
+    *out = is_kept ? PyBytes_AsString(bytes) : NULL;
     Py_XDECREF(bytes);
     return is_kept;
 }

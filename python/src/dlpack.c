@@ -8,6 +8,8 @@
  */
 #include "module.h"
 
+#include <stdlib.h>
+
 #define DLPACK_MAJOR 1
 #define DLPACK_MINOR 0
 #define DLPACK_UNSIGNED 1
@@ -62,7 +64,7 @@ static void end_export(export_t *export)
         Py_DECREF(export->buffer);
         PyGILState_Release(state);
     }
-    PyMem_RawFree(export);
+    free(export);
 }
 
 static void delete_plain(managed_tensor_t *tensor)
@@ -117,7 +119,7 @@ static PyObject *to_dlpack(PyObject *module, PyObject *args)
         (memory = buffer_memory(buffer)) == NULL) {
         return NULL;
     }
-    export = PyMem_RawCalloc(1, sizeof(*export));
+    export = calloc(1, sizeof(*export));
     if (export == NULL) {
         return PyErr_NoMemory();
     }
@@ -132,7 +134,7 @@ static PyObject *to_dlpack(PyObject *module, PyObject *args)
                   ? PyCapsule_New(&export->versioned, versioned_name, end_capsule)
                   : PyCapsule_New(&export->plain, plain_name, end_capsule);
     if (capsule == NULL) {
-        PyMem_RawFree(export);
+        free(export);
         return NULL;
     }
     Py_INCREF(buffer);

@@ -53,7 +53,7 @@ static PyObject *buffer_from(rmm_device_buffer_t *buffer, PyObject *given)
     if ((type = buffer_class()) == NULL) {
         return NULL;
     }
-    self = (buffer_object_t *)type->tp_alloc(type, 0);
+    self = (buffer_object_t *)PyType_GenericAlloc(type, 0);
     Py_DECREF(type);
     if (self == NULL) {
         return NULL;

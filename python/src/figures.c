@@ -3,6 +3,7 @@
  * Figures of resources: statistics of each, properties of some, scopes of the statistics
  * adaptor, live blocks of the tracking adaptor.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "module.h"
@@ -197,7 +198,7 @@ static PyObject *tracking_outstanding(PyObject *module, PyObject *object)
         if (pair == NULL) {
             Py_CLEAR(list);
         } else {
-            PyList_SET_ITEM(list, (Py_ssize_t)i, pair);
+            (void)PyList_SetItem(list, (Py_ssize_t)i, pair);
         }
     }
     rmm_tracking_free(blocks);
@@ -215,9 +216,9 @@ static rmm_status_t report_into(rmm_resource_t *mr, char **text_out, size_t *len
         if (status != RMM_OK || length < bytes) {
             break;
         }
-        PyMem_RawFree(text);
+        free(text);
         bytes = length + length / 8 + 1;
-        text = PyMem_RawMalloc(bytes);
+        text = malloc(bytes);
         if (text == NULL) {
             return RMM_ERR_OUT_OF_HOST_MEMORY;
         }
@@ -245,7 +246,7 @@ static PyObject *tracking_report(PyObject *module, PyObject *object)
     if (library_leave(&call, status)) {
         result = PyUnicode_DecodeFSDefaultAndSize(text, (Py_ssize_t)length);
     }
-    PyMem_RawFree(text);
+    free(text);
     return result;
 }
 

@@ -62,7 +62,7 @@ static PyObject *log_to_file(PyObject *module, PyObject *args)
     if (!PyArg_ParseTuple(args, "O&", PyUnicode_FSConverter, &path)) {
         return NULL;
     }
-    status = rmm_log_to_file(PyBytes_AS_STRING(path));
+    status = rmm_log_to_file(PyBytes_AsString(path));
     Py_DECREF(path);
     return status == RMM_OK ? Py_NewRef(Py_None) : raise_status(status);
 }

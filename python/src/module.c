@@ -42,6 +42,16 @@ PyObject *raise_status(rmm_status_t status)
     return NULL;
 }
 
+void raise_with_type(PyObject *exception, const char *format, PyObject *object)
+{
+    PyObject *name = PyObject_GetAttrString((PyObject *)Py_TYPE(object), "__name__");
+
+    if (name != NULL) {
+        PyErr_Format(exception, format, name);
+        Py_DECREF(name);
+    }
+}
+
 /* --- converters ----------------------------------------------------------------------- */
 
 int as_uint64(PyObject *object, void *out)
@@ -95,7 +105,7 @@ static PyObject *set_hooks(PyObject *module, PyObject *args, PyObject *kwargs)
     module_hooks_t fresh;
 
     (void)module;
-    if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
+    if (PyInterpreterState_GetID(PyInterpreterState_Get()) != 0) { /* 0: the main one */
         PyErr_SetString(
             PyExc_ImportError, "rmm_c works in the main interpreter of a process only: "
                                "its hooks are global");
@@ -147,6 +157,15 @@ static PyObject *version(PyObject *module, PyObject *unused)
     return PyUnicode_FromString(rmm_version_string());
 }
 
+static PyObject *is_built_for_newer(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    return PyBool_FromLong(
+        rmm_version() <
+        RMM_C_VERSION_MAJOR * 10000 + RMM_C_VERSION_MINOR * 100 + RMM_C_VERSION_PATCH);
+}
+
 static PyObject *library_path(PyObject *module, PyObject *unused)
 {
     Dl_info info;
@@ -164,6 +183,8 @@ static PyMethodDef own_functions[] = {
     {"set_hooks", KEYWORD_FUNCTION(set_hooks), METH_VARARGS | METH_KEYWORDS, NULL},
     {"status_map", status_map, METH_NOARGS, NULL},
     {"version", version, METH_NOARGS, NULL},
+    {"is_built_for_newer", is_built_for_newer, METH_NOARGS,
+     "Is the library that is loaded older than the headers of this module?"},
     {"library_path", library_path, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
@@ -255,8 +276,8 @@ PyMODINIT_FUNC PyInit__core(void)
             return NULL;
         }
     }
-    if (!add_stream(module) || !add_resource(module) || !add_buffer(module) ||
-        !add_exchange(module) || !add_numbers(module)) {
+    if (!callbacks_init() || !add_stream(module) || !add_resource(module) ||
+        !add_buffer(module) || !add_exchange(module) || !add_numbers(module)) {
         Py_DECREF(module);
         return NULL;
     }

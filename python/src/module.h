@@ -17,19 +17,11 @@
 #ifndef RMM_PYTHON_MODULE_H
 #define RMM_PYTHON_MODULE_H
 
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "limited_api.h"
+
 #include <structmember.h>
 
 #include <rmm/rmm.h>
-
-#if PY_VERSION_HEX < 0x030A0000
-static inline PyObject *Py_NewRef(PyObject *object)
-{
-    Py_INCREF(object);
-    return object;
-}
-#endif
 
 /* --- library calls (callbacks.c) ------------------------------------------------------ */
 
@@ -64,6 +56,8 @@ typedef struct module_hooks {
 extern module_hooks_t hooks;
 
 PyObject *raise_status(rmm_status_t status);
+/* An exception of this type whose message has the name of the object's type for its one %U. */
+void raise_with_type(PyObject *exception, const char *format, PyObject *object);
 bool add_type(
     PyObject *module, const char *name, PyType_Spec *spec, PyTypeObject **out);
 
@@ -144,6 +138,7 @@ PyObject *resource_create(
 
 /* --- callbacks (callbacks.c) ---------------------------------------------------------- */
 
+bool callbacks_init(void); /* once, before the others */
 /* The wrapper of a resource over Python functions ends: from now on the C resource owns them.
  * */
 void callbacks_hand_over(resource_object_t *self);

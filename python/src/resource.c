@@ -25,16 +25,15 @@ rmm_resource_t *resource_of(PyObject *object)
     rmm_resource_t *mr;
 
     if (!PyObject_TypeCheck(object, resource_type)) {
-        PyErr_Format(
-            PyExc_TypeError, "a memory resource is needed, not '%s'",
-            Py_TYPE(object)->tp_name);
+        raise_with_type(
+            PyExc_TypeError, "a memory resource is needed, not '%U'", object);
         return NULL;
     }
     mr = ((resource_object_t *)object)->mr;
     if (mr == NULL) {
-        PyErr_Format(
-            PyExc_RuntimeError, "'%s' was not initialised: its __init__() did not run",
-            Py_TYPE(object)->tp_name);
+        raise_with_type(
+            PyExc_RuntimeError, "'%U' was not initialised: its __init__() did not run",
+            object);
     }
     return mr;
 }
@@ -50,7 +49,7 @@ PyObject *resource_wrapper(rmm_resource_t *mr)
     if (address == NULL) {
         return NULL;
     }
-    wrapper = PyObject_CallOneArg(hooks.wrap, address);
+    wrapper = PyObject_CallFunctionObjArgs(hooks.wrap, address, NULL);
     Py_DECREF(address);
     if (wrapper != NULL && resource_of(wrapper) == NULL) {
         Py_CLEAR(wrapper);
@@ -150,7 +149,7 @@ static void resource_dealloc(PyObject *object)
     Py_XDECREF(self->functions);
     Py_XDECREF(self->upstream);
     PyErr_Restore(error, value, traceback);
-    type->tp_free(object);
+    PyObject_GC_Del(object);
     Py_DECREF(type);
 }
 
@@ -160,7 +159,7 @@ static bool parse_fast(
     PyObject *const *args, Py_ssize_t count, PyObject *names, Py_ssize_t needed,
     const char *const *parameters, PyObject **values)
 {
-    Py_ssize_t named = names != NULL ? PyTuple_GET_SIZE(names) : 0;
+    Py_ssize_t named = names != NULL ? PyTuple_Size(names) : 0;
     Py_ssize_t limit = 0;
 
     while (parameters[limit] != NULL) {
@@ -174,7 +173,7 @@ static bool parse_fast(
         values[i] = args[i];
     }
     for (Py_ssize_t i = 0; i < named; i++) {
-        PyObject *name = PyTuple_GET_ITEM(names, i);
+        PyObject *name = PyTuple_GetItem(names, i);
         Py_ssize_t k = 0;
 
         while (k < limit &&

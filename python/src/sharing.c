@@ -21,7 +21,7 @@ static PyObject *as_tuple(rmm_pool_exported_t *exported)
             Py_CLEAR(fds);
             break;
         }
-        PyList_SET_ITEM(fds, (Py_ssize_t)i, fd);
+        (void)PyList_SetItem(fds, (Py_ssize_t)i, fd);
     }
     if (record != NULL && fds != NULL) {
         result = PyTuple_Pack(2, record, fds);

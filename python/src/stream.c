@@ -38,14 +38,21 @@ static void stream_dealloc(PyObject *object)
         PyEval_RestoreThread(thread);
     }
     Py_XDECREF(self->owner);
-    type->tp_free(object);
+    PyObject_GC_Del(object);
     Py_DECREF(type);
 }
 
 static PyObject *stream_repr(PyObject *object)
 {
-    return PyUnicode_FromFormat(
-        "<%s at %p>", Py_TYPE(object)->tp_name, ((stream_object_t *)object)->stream);
+    PyObject *name = PyObject_GetAttrString((PyObject *)Py_TYPE(object), "__name__");
+    PyObject *text = NULL;
+
+    if (name != NULL) {
+        text = PyUnicode_FromFormat(
+            "<%U at %p>", name, ((stream_object_t *)object)->stream);
+        Py_DECREF(name);
+    }
+    return text;
 }
 
 static Py_hash_t stream_hash(PyObject *object)
@@ -155,7 +162,7 @@ stream_object_t *stream_from(PyObject *object)
         Py_INCREF(object);
         return (stream_object_t *)object;
     }
-    made = PyObject_CallOneArg(hooks.as_stream, object);
+    made = PyObject_CallFunctionObjArgs(hooks.as_stream, object, NULL);
     if (made != NULL && !PyObject_TypeCheck(made, stream_type)) {
         Py_DECREF(made);
         PyErr_SetString(PyExc_TypeError, "as_stream() made no Stream");
