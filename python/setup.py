@@ -5,6 +5,8 @@ Builds the extension module over librmm-c.
 RMM_C_LIBRARY  the librmm-c.so to build with; the wheel then carries a copy of it, and of the
                librmm-sim.so beside it. Without it the installed one is used (pkg-config rmm-c),
                and the wheel carries none.
+RMM_C_TOOLS    the prefix under which the programs rmm-... and the diagnosis library are installed;
+               the wheel then carries them, and commands that run them.
 RMM_C_INCLUDE  the folder of its headers, rmm/rmm.h below it; by default that of the source tree,
                or of the installed library.
 """
@@ -30,6 +32,7 @@ LIMITED = {
     "py_limited_api": IS_LIMITED,
     "define_macros": [("Py_LIMITED_API", "0x03090000")] if IS_LIMITED else [],
 }
+PROGRAMS = ("rmm-bench", "rmm-replay", "rmm-run", "rmm-timeline", "rmm-top")
 
 if int(setuptools.__version__.split(".")[0]) < 61:  # older ones ignore pyproject.toml
     raise SystemExit(f"setuptools {setuptools.__version__} is too old: 61 or newer is needed")
@@ -80,6 +83,19 @@ def copy_library(library, target):
     target.chmod(0o755)
 
 
+def copy_tools(prefix, package):
+    """The programs, and the diagnosis library where rmm-run looks for it: ../lib/rmm-c."""
+    (package / "bin").mkdir(exist_ok=True)
+    for name in PROGRAMS:
+        copy_library(prefix / "bin" / name, package / "bin" / name)
+    (found,) = prefix.glob("lib*/**/rmm-c/librmm-inject.so")
+    (package / "lib" / "rmm-c").mkdir(parents=True, exist_ok=True)
+    copy_library(found, package / "lib" / "rmm-c" / found.name)
+    licences = prefix / "share" / "licenses"
+    if licences.exists():
+        shutil.copytree(licences, package / "licenses", dirs_exist_ok=True)
+
+
 def listed(folder, pattern):
     """The sources of a library that its CMakeLists.txt lists: no list is in two places."""
     cmake = (folder / "CMakeLists.txt").read_text()
@@ -126,6 +142,8 @@ class BuildWithLibrary(build_ext):
             sim = name.replace("rmm-c", "rmm-sim")  # RMM_DRIVER=sim looks for it beside the other
             copy_library(library, package / name)
             copy_library(pathlib.Path(library).resolve().with_name(sim), package / sim)
+        if TOOLS:
+            copy_tools(pathlib.Path(TOOLS), package)
 
 
 class SourcesWithTree(sdist):
@@ -151,6 +169,7 @@ def segment_reader():
 
 
 INCLUDE = include_folder()
+TOOLS = os.environ.get("RMM_C_TOOLS")
 CFLAGS = ["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Wshadow"]
 CFLAGS += ["-Werror=implicit-function-declaration"]  # what the limited API lacks is undeclared
 CFLAGS += os.environ.get("RMM_C_CFLAGS", "").split()
@@ -172,4 +191,8 @@ setup(
         segment_reader(),
     ],
     options={"bdist_wheel": {"py_limited_api": "cp39"}} if IS_LIMITED else {},
+    py_modules=["rmm_c_programs"] if TOOLS else [],
+    entry_points={"console_scripts": [f"{name} = rmm_c_programs:main" for name in PROGRAMS]}
+    if TOOLS
+    else {},
 )

@@ -91,6 +91,9 @@ LEFT = {  # page: {how a command, or a block of another language, begins: why it
         "tests/bench/instructions": "the step bench of tests/run",
     },
     "docs/python.md": {
+        "packaging/build-wheel": "abi.wheel",
+        "python3 -m venv": "abi.wheel",
+        "~/rmm-venv/bin/pip": "abi.wheel",
         "python3 -m rmm_c.frameworks": "abi.python, another program",
         "torchrun": GPU,
         "rmm-run -- python3 -m rmm_c.frameworks": "abi.python, without rmm-run",
