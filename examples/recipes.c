@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The programs of docs/recipes.md, each with what its page looks for. They launch on the simulated
+ * The programs of the how-to guides, each with what a page looks for. They launch on the simulated
  * GPU; on a real one the launches would be kernels. `serve`, `grow` and `fragment` go on in the
  * background and print their pid.
  */

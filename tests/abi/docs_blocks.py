@@ -37,8 +37,10 @@ RUN = {  # (page, tag or its first word): test
     ("docs/python.md", "python"): "abi.python", ("docs/python.md", "sh wheel"): "abi.python_wheel",
     ("docs/rapids.md", "python"): "abi.rapids_26.10",
     ("docs/rapids.md", "cpp"): "abi.rapids_26.10, and by-pointer abi.rapids_25.12",
-    ("docs/recipes.md", "sh recipes"): "abi.recipes_page",
-    ("docs/recipes.md", "console"): "abi.recipes_page",
+    ("examples/README.md", "sh recipes"): "abi.howto_pages",
+    **{(f"docs/howto/{name}.md", "console"): "abi.howto_pages" for name in (
+        "ci", "fragmentation", "leak", "limit-a-job", "out-of-memory", "which-process",
+        "wrong-use")},
     ("examples/README.md", "sh build"): "abi.examples_page",
     ("examples/README.md", "console"): "abi.examples_page",
 }

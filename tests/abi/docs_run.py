@@ -52,7 +52,8 @@ LEFT = {  # page: {how a command, or a block of another language, begins: why it
     },
     "docs/compute-sanitizer.md": {"compute-sanitizer": GPU},
     "docs/containers.md": {"#include <rmm/rmm.h>": "abi.doc_containers"},
-    "docs/defaults.md": {"import ctypes, torch": GPU},
+    "docs/howto/pytorch.md": {"import ctypes, torch": GPU, "import torch": GPU,
+                              "resource = rmm.mr.Managed": GPU},
     "docs/filesystem.md": {
         "ln -s": "fuse.feeds_a_real_prometheus, in another folder",
         "addr2line": "PATH and OFFSET stand for others",
