@@ -74,6 +74,7 @@ LEFT = {  # page: {how a command, or a block of another language, begins: why it
         "debootstrap": "needs the network",
         "packaging/bare-tree": "needs the network",
         "packaging/build-source": LONG,
+        "conan create": LONG,
         "packaging/release": "abi.release",
         "packaging/repository": "abi.repository",
         "sudo curl": HOST,
